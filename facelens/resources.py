@@ -1,0 +1,24 @@
+"""Find assets/ and sample_data/ from a checkout or from an installed wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def assets() -> Path:
+    """The folder of icons, fonts and other files the application draws with."""
+    return _folder("assets")
+
+
+def sample_data() -> Path:
+    """The folder of the sample gallery."""
+    return _folder("sample_data")
+
+
+def _folder(name: str) -> Path:
+    # A wheel carries the folders inside the package. A checkout has no bundle: there they lie beside the package,
+    # and the path is returned even while the folder is still to be made.
+    bundled = _PACKAGE / "_bundle" / name
+    return bundled if bundled.is_dir() else _PACKAGE.parent / name
