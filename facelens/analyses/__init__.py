@@ -1,0 +1,1 @@
+"""Stage 3: arrays in, frozen results out."""

@@ -1,0 +1,1 @@
+"""Stage 2: from pictures to numbers; the home of torch."""

@@ -1,0 +1,1 @@
+"""Figures drawn from results with matplotlib; needs no Qt."""

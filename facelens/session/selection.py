@@ -1,0 +1,79 @@
+"""Selection: the one thing every panel reads and writes.
+
+Shapes    ids (n,) int64, sorted and unique
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import numpy as np
+
+from facelens.images.faceset import Ids
+
+
+class Mode(Enum):
+    """What a new set of faces does to the selected one."""
+
+    REPLACE = "replace"
+    ADD = "add"
+    REMOVE = "remove"
+    TOGGLE = "toggle"
+    INTERSECT = "intersect"
+
+
+_NONE: Ids = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Selected faces, the face looked at, and the pair under comparison (query, gallery); all by stable id."""
+
+    ids: Ids = field(default_factory=lambda: _NONE)
+    current: int | None = None
+    pair: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        ids = np.unique(np.asarray(self.ids, np.int64))
+        ids.flags.writeable = False
+        object.__setattr__(self, "ids", ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Selection):
+            return NotImplemented
+        return self.current == other.current and self.pair == other.pair and np.array_equal(self.ids, other.ids)
+
+    def __hash__(self) -> int:
+        return hash((self.current, self.pair, self.ids.tobytes()))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, face: int) -> bool:
+        at = int(np.searchsorted(self.ids, face))
+        return at < len(self.ids) and int(self.ids[at]) == face
+
+    def combine(self, ids: Ids, mode: Mode = Mode.REPLACE) -> Selection:
+        """The selection after `ids` have been put to it; `current` and `pair` stay.
+
+        >>> Selection(np.array([1, 2])).combine(np.array([2, 3]), Mode.TOGGLE).ids.tolist()
+        [1, 3]
+        """
+        ids = np.asarray(ids, np.int64)
+        match mode:
+            case Mode.REPLACE:
+                result = ids
+            case Mode.ADD:
+                result = np.union1d(self.ids, ids)
+            case Mode.REMOVE:
+                result = np.setdiff1d(self.ids, ids)
+            case Mode.TOGGLE:
+                result = np.setxor1d(self.ids, ids)
+            case Mode.INTERSECT:
+                result = np.intersect1d(self.ids, ids)
+        return replace(self, ids=result)
+
+    def looking_at(self, face: int | None) -> Selection:
+        """The same selection with another current face."""
+        return replace(self, current=face)

@@ -1,0 +1,52 @@
+"""Store: the one mutable object. It holds the workspace and tells listeners which fields changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+from facelens.session.workspace import Workspace
+
+Listener = Callable[[frozenset[str], object], None]
+
+
+class Store:
+    """Replaces the workspace and says what changed; lives on one thread (the main one)."""
+
+    def __init__(self, workspace: Workspace | None = None) -> None:
+        self._workspace = workspace or Workspace()
+        self._listeners: list[Listener] = []
+
+    @property
+    def workspace(self) -> Workspace:
+        """What is known now."""
+        return self._workspace
+
+    def update(self, *, initiator: object = None, **changes: object) -> frozenset[str]:
+        """Replace fields; listeners get the names of those that really changed, and who asked for it."""
+        known = {f.name for f in fields(Workspace)}
+        if unknown := changes.keys() - known:
+            raise TypeError(f"Workspace has no field {', '.join(sorted(unknown))}")
+        changed = frozenset(name for name, value in changes.items() if not _same(getattr(self._workspace, name), value))
+        if changed:
+            self._workspace = replace(self._workspace, **{name: changes[name] for name in changed})  # type: ignore[arg-type]
+            for listener in tuple(self._listeners):
+                listener(changed, initiator)
+        return changed
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener(changed, initiator)` after each update; the returned function ends that."""
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+
+def _same(old: object, new: object) -> bool:
+    if old is new:
+        return True
+    equal = old == new
+    return equal if isinstance(equal, bool) else False  # arrays compare by identity: a new array is a change

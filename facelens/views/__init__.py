@@ -1,0 +1,1 @@
+"""What the user sees; the only home of PySide6 and pyqtgraph."""
