@@ -1,4 +1,4 @@
-"""What every test gets: an offscreen Qt, a home of its own, no network; and what some ask for: real faces, a display."""
+"""What every test gets: an offscreen Qt, its own home, no network; what some ask for: real faces, a display."""
 
 from __future__ import annotations
 
