@@ -1,0 +1,526 @@
+"""Small controls that every panel shares: segments, chips, headers, docks, rails, empty states, banners, focus ring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QButtonGroup,
+    QComboBox,
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QSlider,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from facelens.views import icons, theme
+from facelens.words import tr
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+CENTRE = Qt.AlignmentFlag.AlignCenter
+
+
+# Painted text
+
+
+@lru_cache(maxsize=64)
+def metrics(px: int, bold: bool = False) -> QFontMetricsF:
+    """Measures of the interface font at a size."""
+    return QFontMetricsF(theme.font(px, bold=bold))
+
+
+@lru_cache(maxsize=8192)
+def shortened(text: str, width: int, px: int, bold: bool = False) -> str:
+    """`text` cut with an ellipsis to fit `width` pixels."""
+    return metrics(px, bold).elidedText(text, Qt.TextElideMode.ElideRight, width + 1)
+
+
+@lru_cache(maxsize=8192)
+def text_width(text: str, px: int = 11, bold: bool = False) -> float:
+    """How wide `text` is painted."""
+    return metrics(px, bold).horizontalAdvance(text)
+
+
+def elide(
+    painter: QPainter,
+    rect: QRectF,
+    *,
+    text: str,
+    colour: QColor | str,
+    px: int = 11,
+    bold: bool = False,
+    align: Qt.AlignmentFlag = LEFT,
+) -> None:
+    """Paint one line of text into `rect`, cut with an ellipsis where it does not fit."""
+    painter.setFont(theme.font(px, bold=bold))
+    painter.setPen(colour if isinstance(colour, QColor) else theme.current().q(colour))
+    painter.drawText(rect, align, shortened(text, int(rect.width()), px, bold))
+
+
+# Buttons and labels
+
+
+def label(text: str = "", *, name: str = "", wrap: bool = False) -> QLabel:
+    """A plain-text label; `name` picks a variant of the style sheet (title, name, sub, small, cap)."""
+    made = QLabel(text)
+    made.setObjectName(name)
+    made.setTextFormat(Qt.TextFormat.PlainText)  # names of files and people are shown as they are
+    made.setWordWrap(wrap)
+    return made
+
+
+def tool_button(icon: str, tip: str, *, text: str = "", size: int = 16, checkable: bool = False) -> QToolButton:
+    """A borderless button whose tooltip is also its accessible name."""
+    made = QToolButton()
+    made.setIcon(icons.icon(icon))
+    made.setIconSize(QSize(size, size))
+    made.setToolTip(tip)
+    made.setAccessibleName(text or tip)
+    made.setCheckable(checkable)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    if text:
+        made.setText(f" {text}")
+        made.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    return made
+
+
+def vertical_rule(height: int = 18) -> QFrame:
+    """A hairline between groups of controls."""
+    made = QFrame()
+    made.setObjectName("rule")
+    made.setFixedSize(1, height)
+    return made
+
+
+class Segment(NamedTuple):
+    """One choice of a switch; `icon` alone is shown where there is one."""
+
+    key: str
+    text: str
+    icon: str = ""
+    tip: str = ""
+
+
+class Segmented(QWidget):
+    """A switch between a few exclusive choices; arrows move between them."""
+
+    chosen = Signal(str)  # by the user
+
+    def __init__(self, segments: Sequence[Segment | tuple[str, ...]], *, label: str = "", height: int = 26) -> None:
+        super().__init__()
+        self.setObjectName("seg")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAccessibleName(label)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._keys: list[str] = []
+        self._group = QButtonGroup(self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for place, given in enumerate(segments):
+            segment = Segment(*given)
+            button = QToolButton()
+            button.setCheckable(True)
+            button.setFixedHeight(height)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setAccessibleName(f"{label}: {segment.text}" if label else segment.text)
+            button.setToolTip(segment.tip or (segment.text if segment.icon else ""))
+            if segment.icon:
+                button.setIcon(icons.icon(segment.icon))
+                button.setIconSize(QSize(16, 16))
+                button.setFixedWidth(30)
+                button.setProperty("glyph", True)
+            else:
+                button.setText(segment.text)
+            last = len(segments) - 1
+            button.setProperty("at", "only" if not last else {0: "first", last: "last"}.get(place, "middle"))
+            self._group.addButton(button, place)
+            self._keys.append(segment.key)
+            row.addWidget(button)
+        self._group.idClicked.connect(self._on_clicked)
+        if self._keys:
+            self._group.button(0).setChecked(True)
+
+    def value(self) -> str:
+        """The key of the chosen segment."""
+        return self._keys[self._group.checkedId()]
+
+    def set_value(self, key: str) -> None:
+        """Show `key` as chosen, without telling anybody."""
+        self._group.button(self._keys.index(key)).setChecked(True)
+
+    def button(self, key: str) -> QAbstractButton:
+        """The button of one choice, to disable it with a reason."""
+        return self._group.button(self._keys.index(key))
+
+    def _on_clicked(self, place: int) -> None:
+        self.chosen.emit(self._keys[place])
+
+
+class Chip(QFrame):
+    """A short removable condition or tag."""
+
+    removed = Signal()
+    clicked = Signal()
+
+    def __init__(self, text: str, *, count: str = "", removable: bool = True, tip: str = "") -> None:
+        super().__init__()
+        self.setObjectName("chip")
+        self.setFixedHeight(20)
+        self.setAccessibleName(f"{text} {count}".strip())
+        self.setToolTip(tip)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 0, 3 if removable else 8, 0)
+        row.setSpacing(4)
+        self._label = label(text)
+        row.addWidget(self._label)
+        if count:
+            row.addWidget(label(count, name="cap"))
+        if removable:
+            close = tool_button("close", tr("Remove {name}", name=text), size=9)
+            close.setFixedSize(14, 14)
+            close.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Delete does it from the chip itself
+            close.clicked.connect(self.removed)
+            row.addWidget(close)
+
+    def text(self) -> str:
+        return self._label.text()
+
+    def set_on(self, on: bool) -> None:
+        """Mark the chip as active."""
+        self.setProperty("on", on)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.clicked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.removed.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.clicked.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+# Panels
+
+
+class Header(QWidget):
+    """The 30 px head of a panel: title, quiet subtitle, then small controls at the right end."""
+
+    def __init__(self, title: str, subtitle: str = "") -> None:
+        super().__init__()
+        self.setObjectName("header")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedHeight(30)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 0, 6, 0)
+        row.setSpacing(8)
+        self._title = label(title, name="title")
+        self._subtitle = label(subtitle, name="sub")
+        self._subtitle.setMinimumWidth(0)
+        self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        row.addWidget(self._title)
+        row.addWidget(self._subtitle, 1)
+        self._row = row
+
+    def title(self) -> str:
+        return self._title.text()
+
+    def set_title(self, text: str) -> None:
+        self._title.setText(text)
+
+    def subtitle(self) -> str:
+        return self._subtitle.text()
+
+    def set_subtitle(self, text: str) -> None:
+        self._subtitle.setText(text)
+        self._subtitle.setToolTip(text)
+
+    def add(self, widget: QWidget) -> QWidget:
+        """Put a control at the right end."""
+        self._row.addWidget(widget)
+        return widget
+
+    def insert(self, widget: QWidget) -> QWidget:
+        """Put a control right after the subtitle, before those that are there."""
+        self._row.insertWidget(2, widget)
+        return widget
+
+    def add_button(self, icon: str, tip: str, slot: Callable[[], object] | None = None) -> QToolButton:
+        """Put a small button at the right end."""
+        made = tool_button(icon, tip, size=14)
+        made.setFixedSize(22, 22)
+        if slot is not None:
+            made.clicked.connect(lambda *_: slot())
+        self.add(made)
+        return made
+
+    def add_menu(self, menu: QMenu, tip: str = "") -> QToolButton:
+        """Put the "more" button with its menu at the right end."""
+        made = self.add_button("more", tip or tr("More"))
+        made.setMenu(menu)
+        made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        return made
+
+
+class Dock(QDockWidget):
+    """A dock whose title bar is a panel header with float and close."""
+
+    def __init__(self, title: str, name: str, *, content: QWidget | None = None, parent: QWidget | None = None) -> None:
+        super().__init__(title, parent)
+        self.setObjectName(name)  # saveState knows docks by it
+        self.setAccessibleName(title)
+        self.header = Header(title)
+        self._float = self.header.add_button("float", tr("Float {title}", title=title), self._on_float)
+        self._close = self.header.add_button("close", tr("Close {title}", title=title), self.close)
+        self.setTitleBarWidget(self.header)
+        self.windowTitleChanged.connect(self.header.set_title)
+        if content is not None:
+            self.setWidget(content)
+
+    def _on_float(self) -> None:
+        self.setFloating(not self.isFloating())
+
+
+class Rail(QWidget):
+    """A measured value with the place it has among all: name, value, percentile, and a dot on a rail."""
+
+    def __init__(self, name: str = "", value: str = "", *, percentile: float | None = None) -> None:
+        super().__init__()
+        self.setFixedHeight(29)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._name, self._value, self._percentile = name, value, percentile
+        self.set_value(name, value, percentile=percentile)
+
+    def set_value(self, name: str, value: str, *, percentile: float | None) -> None:
+        """Show a value; `percentile` 0 to 100, None where there is nothing to compare with."""
+        self._name, self._value, self._percentile = name, value, percentile
+        place = "" if percentile is None else tr("percentile {p}", p=round(percentile))
+        self.setAccessibleName(name)
+        self.setAccessibleDescription(f"{value} {place}".strip())
+        self.setToolTip(f"{name}: {value}" + (f", {place}" if place else ""))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 29)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        now = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        width = self.width()
+        extreme = self._percentile is not None and not 10 < self._percentile < 90
+        taken = text_width(self._value, 11) + 40
+        elide(painter, QRectF(0, 0, width - taken - 4, 15), text=self._name, colour="text2", px=10)
+        if self._percentile is None:
+            elide(painter, QRectF(0, 0, width, 15), text=self._value, colour="text", px=11, align=RIGHT)
+        else:
+            elide(painter, QRectF(0, 0, width - 34, 15), text=self._value, colour="text", px=11, align=RIGHT)
+            mark = "warn" if extreme else "text3"
+            elide(painter, QRectF(0, 0, width, 15), text=f"p{round(self._percentile)}", colour=mark, px=10, align=RIGHT)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(now.q("line"))
+        painter.drawRoundedRect(QRectF(0, 18, width, 4), 2, 2)
+        if self._percentile is not None:
+            painter.setBrush(now.q("warn" if extreme else "text3"))
+            painter.drawEllipse(QPointF(5 + (width - 10) * self._percentile / 100, 20), 4.5, 4.5)
+
+
+class EmptyState(QWidget):
+    """What a panel shows while it has nothing to show: icon, one line, one sentence, what to do next."""
+
+    def __init__(self, icon: str, title: str, text: str = "", *, note: str = "") -> None:
+        super().__init__()
+        self._icon_name = icon
+        self._icon = QLabel()
+        self._icon.setAlignment(CENTRE)
+        self._title = label(title, name="empty_title", wrap=True)
+        self._text = label(text, name="empty_text", wrap=True)
+        self._note = label(note, name="sub", wrap=True)
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(8)
+        self._buttons.addStretch(1)
+        self._buttons.addStretch(1)
+        self._extras = QVBoxLayout()
+        self._extras.setSpacing(12)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 12, 24, 12)
+        column.setSpacing(0)
+        column.addStretch(3)
+        column.addWidget(self._icon)
+        for gap, shown in ((8, self._title), (6, self._text)):
+            column.addSpacing(gap)
+            column.addWidget(shown)
+        column.addSpacing(14)
+        column.addLayout(self._buttons)
+        column.addSpacing(12)
+        column.addWidget(self._note)
+        column.addStretch(2)
+        column.addLayout(self._extras)
+        column.addStretch(1)
+        for shown in (self._title, self._text, self._note):
+            shown.setAlignment(CENTRE)
+        self.set_message(title, text, note=note)
+        self._paint_icon()
+        theme.themes.changed.connect(self._paint_icon)
+
+    def set_message(self, title: str, text: str = "", *, note: str = "") -> None:
+        """Say something else."""
+        for shown, words in ((self._title, title), (self._text, text), (self._note, note)):
+            shown.setText(words)
+            shown.setVisible(bool(words))
+        self.setAccessibleName(title)
+        self.setAccessibleDescription(f"{text} {note}".strip())
+
+    def add_button(self, text: str, slot: Callable[[], object], *, primary: bool = False) -> QPushButton:
+        """Offer the next step; one of them is the primary one."""
+        made = QPushButton(text)
+        if primary:
+            made.setObjectName("primary")
+        made.clicked.connect(lambda *_: slot())
+        self._buttons.insertWidget(self._buttons.count() - 1, made)
+        return made
+
+    def add_extra(self, widget: QWidget) -> QWidget:
+        """Put something under the buttons: recent files, tasks."""
+        self._extras.addWidget(widget)
+        return widget
+
+    def _paint_icon(self) -> None:
+        self._icon.setPixmap(icons.pixmap(self._icon_name, 40, "text3", self.devicePixelRatioF()))
+
+
+class Banner(QWidget):
+    """A problem with the input, told inside the panel it concerns, with the one thing that helps."""
+
+    dismissed = Signal()
+    acted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("banner")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._icon = QLabel()
+        self._text = label(wrap=True)
+        self._detail = label(name="small", wrap=True)
+        for shown in (self._text, self._detail):
+            shown.setMinimumWidth(80)
+            shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._button = QPushButton()
+        close = tool_button("close", tr("Dismiss"), size=14)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.setSpacing(10)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self._text)
+        words.addWidget(self._detail)
+        row.addWidget(self._icon)
+        row.addLayout(words, 1)
+        row.addWidget(self._button)
+        row.addWidget(close)
+        self._button.clicked.connect(self.acted)
+        close.clicked.connect(self._on_close)
+        theme.themes.changed.connect(self._paint_icon)
+        self._paint_icon()
+        self.hide()
+
+    def tell(self, text: str, detail: str = "", *, button: str = "") -> None:
+        """Show the banner; an empty `text` hides it."""
+        self._text.setText(text)
+        self._detail.setText(detail)
+        self._detail.setVisible(bool(detail))
+        self._button.setText(button)
+        self._button.setVisible(bool(button))
+        self.setAccessibleName(tr("Problem"))
+        self.setAccessibleDescription(f"{text} {detail}".strip())
+        self.setVisible(bool(text))
+
+    def text(self) -> str:
+        return self._text.text()
+
+    def _on_close(self) -> None:
+        self.hide()
+        self.dismissed.emit()
+
+    def _paint_icon(self) -> None:
+        self._icon.setPixmap(icons.pixmap("warning", 18, "warn", self.devicePixelRatioF()))
+
+
+# Keyboard focus
+
+
+class FocusRing(QWidget):
+    """A 2 px ring 2 px outside the button that has the keyboard; fields show their own border."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ringed: QWidget | None = None
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
+        self.hide()
+
+    def follow(self, app: QApplication) -> None:
+        """Move with the focus from now on."""
+        app.focusChanged.connect(self._on_focus_changed)
+
+    def ring(self, widget: QWidget | None) -> None:
+        """Ring one control, or none."""
+        if self._ringed is not None and isValid(self._ringed):
+            self._ringed.removeEventFilter(self)
+        self._ringed = widget
+        if widget is None:
+            self.hide()
+            self.setParent(None)
+            return
+        widget.installEventFilter(self)
+        # On the window, so that the ring may lie outside its control; under it the ring would be clipped.
+        self.setParent(widget.window())
+        self._place()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Move, QEvent.Type.Resize, QEvent.Type.Show):
+            self._place()
+        elif event.type() in (QEvent.Type.Hide, QEvent.Type.ParentChange, QEvent.Type.FocusOut):
+            self.ring(None)
+        return False
+
+    def _place(self) -> None:
+        if self._ringed is not None:
+            corner = self._ringed.mapTo(self._ringed.window(), QPoint(0, 0))
+            self.setGeometry(QRect(corner, self._ringed.size()).adjusted(-4, -4, 4, 4))
+            self.show()
+            self.raise_()
+
+    def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
+        # A click shows where it went by itself; the ring is for the keyboard.
+        clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        ringed = isinstance(now, (QAbstractButton, QComboBox, QSlider, Chip)) and not clicked
+        self.ring(now if ringed else None)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.current().q("accent"), 2))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 7, 7)
