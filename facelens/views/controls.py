@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -17,6 +16,8 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QLayout,
+    QLayoutItem,
     QMenu,
     QPushButton,
     QSizePolicy,
@@ -30,9 +31,12 @@ from shiboken6 import isValid
 from facelens.views import icons, theme
 from facelens.words import tr
 
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 CENTRE = Qt.AlignmentFlag.AlignCenter
+ALIGN = {
+    "left": Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
+    "right": Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
+    "centre": CENTRE,
+}
 
 
 # Painted text
@@ -56,20 +60,23 @@ def text_width(text: str, px: int = 11, bold: bool = False) -> float:
     return metrics(px, bold).horizontalAdvance(text)
 
 
-def elide(
+def draw_text(
     painter: QPainter,
     rect: QRectF,
-    *,
     text: str,
     colour: QColor | str,
     px: int = 11,
+    *,
     bold: bool = False,
-    align: Qt.AlignmentFlag = LEFT,
+    align: str = "left",
 ) -> None:
-    """Paint one line of text into `rect`, cut with an ellipsis where it does not fit."""
+    """Paint one line of text into `rect`, cut with an ellipsis where it does not fit.
+
+    `colour` is a token of the current theme or a colour; `align` is left, right or centre.
+    """
     painter.setFont(theme.font(px, bold=bold))
     painter.setPen(colour if isinstance(colour, QColor) else theme.current().q(colour))
-    painter.drawText(rect, align, shortened(text, int(rect.width()), px, bold))
+    painter.drawText(rect, ALIGN[align], shortened(text, int(rect.width()), px, bold))
 
 
 # Buttons and labels
@@ -87,8 +94,7 @@ def label(text: str = "", *, name: str = "", wrap: bool = False) -> QLabel:
 def tool_button(icon: str, tip: str, *, text: str = "", size: int = 16, checkable: bool = False) -> QToolButton:
     """A borderless button whose tooltip is also its accessible name."""
     made = QToolButton()
-    made.setIcon(icons.icon(icon))
-    made.setIconSize(QSize(size, size))
+    icons.dress(made, icon, size)
     made.setToolTip(tip)
     made.setAccessibleName(text or tip)
     made.setCheckable(checkable)
@@ -107,69 +113,67 @@ def vertical_rule(height: int = 18) -> QFrame:
     return made
 
 
-class Segment(NamedTuple):
-    """One choice of a switch; `icon` alone is shown where there is one."""
-
-    key: str
-    text: str
-    icon: str = ""
-    tip: str = ""
-
-
 class Segmented(QWidget):
-    """A switch between a few exclusive choices; arrows move between them."""
+    """A switch between a few exclusive choices, given as (key, text); arrows move between them.
 
-    chosen = Signal(str)  # by the user
+    With `icons_only` the key names the icon and the text becomes the tooltip.
+    """
 
-    def __init__(self, segments: Sequence[Segment | tuple[str, ...]], *, label: str = "", height: int = 26) -> None:
+    changed = Signal(int)  # by the user
+
+    def __init__(
+        self, segments: Sequence[tuple[str, str]], *, label: str = "", icons_only: bool = False, height: int = 26
+    ) -> None:
         super().__init__()
         self.setObjectName("seg")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(label)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._keys: list[str] = []
+        self._keys = [key for key, _ in segments]
         self._group = QButtonGroup(self)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
-        for place, given in enumerate(segments):
-            segment = Segment(*given)
+        last = len(segments) - 1
+        for place, (key, text) in enumerate(segments):
             button = QToolButton()
             button.setCheckable(True)
             button.setFixedHeight(height)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setAccessibleName(f"{label}: {segment.text}" if label else segment.text)
-            button.setToolTip(segment.tip or (segment.text if segment.icon else ""))
-            if segment.icon:
-                button.setIcon(icons.icon(segment.icon))
-                button.setIconSize(QSize(16, 16))
+            button.setAccessibleName(text)
+            if icons_only:
+                icons.dress(button, key, 16)
+                button.setToolTip(text)
                 button.setFixedWidth(30)
                 button.setProperty("glyph", True)
             else:
-                button.setText(segment.text)
-            last = len(segments) - 1
+                button.setText(text)
             button.setProperty("at", "only" if not last else {0: "first", last: "last"}.get(place, "middle"))
             self._group.addButton(button, place)
-            self._keys.append(segment.key)
             row.addWidget(button)
-        self._group.idClicked.connect(self._on_clicked)
-        if self._keys:
-            self._group.button(0).setChecked(True)
+        self._group.idClicked.connect(self.changed)
+        if segments:
+            self.set_current(0)
+
+    def current(self) -> int:
+        """The place of the chosen segment."""
+        return self._group.checkedId()
+
+    def set_current(self, place: int) -> None:
+        """Show a segment as chosen, without telling anybody."""
+        self._group.button(place).setChecked(True)
 
     def value(self) -> str:
         """The key of the chosen segment."""
-        return self._keys[self._group.checkedId()]
+        return self._keys[self.current()]
 
     def set_value(self, key: str) -> None:
         """Show `key` as chosen, without telling anybody."""
-        self._group.button(self._keys.index(key)).setChecked(True)
+        self.set_current(self._keys.index(key))
 
     def button(self, key: str) -> QAbstractButton:
         """The button of one choice, to disable it with a reason."""
         return self._group.button(self._keys.index(key))
-
-    def _on_clicked(self, place: int) -> None:
-        self.chosen.emit(self._keys[place])
 
 
 class Chip(QFrame):
@@ -220,6 +224,62 @@ class Chip(QFrame):
             self.clicked.emit()
         else:
             super().keyPressEvent(event)
+
+
+class FlowLayout(QLayout):
+    """Widgets one after another, wrapped into lines like words."""
+
+    def __init__(self, parent: QWidget | None = None, *, gap: int = 4) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self._gap = gap
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        self._items.append(item)
+
+    def count(self) -> int:
+        return len(self._items)
+
+    def itemAt(self, place: int) -> QLayoutItem | None:  # type: ignore[override]
+        return self._items[place] if 0 <= place < len(self._items) else None
+
+    def takeAt(self, place: int) -> QLayoutItem | None:  # type: ignore[override]
+        return self._items.pop(place) if 0 <= place < len(self._items) else None
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._arrange(QRect(0, 0, width, 0), place=False)
+
+    def setGeometry(self, rect: QRect) -> None:
+        super().setGeometry(rect)
+        self._arrange(rect, place=True)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSize()
+
+    def minimumSize(self) -> QSize:
+        # One item must not force the dock wider than it is: items wider than the line are cut.
+        height = max((item.sizeHint().height() for item in self._items), default=0)
+        margins = self.contentsMargins()
+        return QSize(40, height + margins.top() + margins.bottom())
+
+    def _arrange(self, rect: QRect, *, place: bool) -> int:
+        margins = self.contentsMargins()
+        area = rect.adjusted(margins.left(), margins.top(), -margins.right(), -margins.bottom())
+        x, y, line = area.x(), area.y(), 0
+        for item in self._items:
+            size = item.sizeHint()
+            width = min(size.width(), max(area.width(), 1))
+            if x > area.x() and x + width > area.right() + 1:
+                x, y, line = area.x(), y + line + self._gap, 0
+            if place:
+                item.setGeometry(QRect(x, y, width, size.height()))
+            x += width + self._gap
+            line = max(line, size.height())
+        return y + line - rect.y() + margins.bottom()
 
 
 # Panels
@@ -332,13 +392,13 @@ class Rail(QWidget):
         width = self.width()
         extreme = self._percentile is not None and not 10 < self._percentile < 90
         taken = text_width(self._value, 11) + 40
-        elide(painter, QRectF(0, 0, width - taken - 4, 15), text=self._name, colour="text2", px=10)
+        draw_text(painter, QRectF(0, 0, width - taken - 4, 15), self._name, "text2", 10)
         if self._percentile is None:
-            elide(painter, QRectF(0, 0, width, 15), text=self._value, colour="text", px=11, align=RIGHT)
+            draw_text(painter, QRectF(0, 0, width, 15), self._value, "text", 11, align="right")
         else:
-            elide(painter, QRectF(0, 0, width - 34, 15), text=self._value, colour="text", px=11, align=RIGHT)
+            draw_text(painter, QRectF(0, 0, width - 34, 15), self._value, "text", 11, align="right")
             mark = "warn" if extreme else "text3"
-            elide(painter, QRectF(0, 0, width, 15), text=f"p{round(self._percentile)}", colour=mark, px=10, align=RIGHT)
+            draw_text(painter, QRectF(0, 0, width, 15), f"p{round(self._percentile)}", mark, 10, align="right")
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(now.q("line"))
         painter.drawRoundedRect(QRectF(0, 18, width, 4), 2, 2)
@@ -446,7 +506,7 @@ class Banner(QWidget):
         self._paint_icon()
         self.hide()
 
-    def tell(self, text: str, detail: str = "", *, button: str = "") -> None:
+    def set_message(self, text: str, detail: str = "", *, button: str = "") -> None:
         """Show the banner; an empty `text` hides it."""
         self._text.setText(text)
         self._detail.setText(detail)

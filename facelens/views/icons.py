@@ -11,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton
 
 from facelens.resources import assets
 from facelens.views import theme
@@ -43,7 +44,9 @@ def _rendered(name: str, colour: str, pixels: int, width: float | None) -> QPixm
     return made
 
 
-def pixmap(name: str, size: int = 16, colour: str = "text2", ratio: float = 1.0, *, width: float | None = None) -> QPixmap:
+def pixmap(
+    name: str, size: int = 16, colour: str = "text2", ratio: float = 1.0, *, width: float | None = None
+) -> QPixmap:
     """The icon as a picture; `colour` is a token of the current theme or "#rrggbb"."""
     if width is None and size >= 32:
         width = 0.9  # a large icon keeps the weight of the text beside it
@@ -94,6 +97,12 @@ def icon(name: str, *, colour: str = "text2") -> QIcon:
     """The icon for buttons and menus; fainter when disabled, stronger when checked."""
     _drawing(name)  # a wrong name fails here, not while painting
     return QIcon(_Engine(name, colour))
+
+
+def dress(button: QAbstractButton, name: str, size: int = 16) -> None:
+    """Give a button its icon."""
+    button.setIcon(icon(name))
+    button.setIconSize(QSize(size, size))
 
 
 def write(name: str, colour: str, *, width: float = 1.5) -> Path:

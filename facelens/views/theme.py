@@ -249,7 +249,7 @@ def palette(theme: Theme) -> QPalette:
 
 
 def style_sheet(theme: Theme) -> str:
-    """What the palette cannot do. Variants by object name: primary, flat, chip, seg, panel, header, title, sub, small, cap."""
+    """What the palette cannot do; variants go by object name."""
     from facelens.views import icons  # icons paint in the current theme, so they import this module
 
     t = theme
@@ -293,11 +293,16 @@ QStatusBar::item {{ border: none; }}
 #lead {{ font-weight: bold; font-size: 18px; color: {t.text}; }}
 #empty_title {{ font-weight: bold; font-size: 16px; color: {t.text}; }}
 #empty_text {{ color: {t.text2}; }}
+#strong {{ font-weight: bold; color: {t.text}; }}
+#quiet {{ color: {t.text3}; }}
+#problem {{ font-size: 11px; color: {t.warn}; }}
+#controlrow {{ background: {t.base}; }}
 #sub {{ font-size: 11px; color: {t.text3}; }}
 #small {{ font-size: 11px; color: {t.text2}; }}
 #cap {{ font-size: 10px; color: {t.text3}; }}
 #rule {{ background: {t.edge}; border: none; }}
-QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 4px; padding: 3px; color: {t.text2}; }}
+QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 4px; padding: 3px;
+    color: {t.text2}; }}
 QToolButton:hover {{ background: {t.hover}; color: {t.text}; }}
 QToolButton:pressed {{ background: {t.line2}; }}
 QToolButton:checked {{ background: {t.soft}; color: {t.text}; border-color: {t.accent}; }}
@@ -305,7 +310,8 @@ QToolButton:disabled {{ color: {faint}; }}
 QToolButton:focus, QPushButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus,
     QPlainTextEdit:focus, QTextEdit:focus {{ border: 1px solid {t.accent}; }}
 QToolButton::menu-indicator {{ image: none; }}
-QPushButton {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 4px; padding: 4px 12px; color: {t.text}; }}
+QPushButton {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 4px; padding: 4px 12px;
+    color: {t.text}; }}
 QPushButton:hover {{ background: {t.hover}; }}
 QPushButton:pressed {{ background: {t.line2}; }}
 QPushButton:checked {{ background: {t.soft}; border-color: {t.accent}; }}
@@ -325,7 +331,8 @@ QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSp
     background: transparent; border: none; width: 14px; }}
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{ image: url({up}); width: 9px; height: 9px; }}
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{ image: url({down}); width: 9px; height: 9px; }}
-QComboBox {{ background: {t.raised}; border: 1px solid {t.edge}; border-radius: 4px; padding: 2px 6px 2px 8px; color: {t.text}; }}
+QComboBox {{ background: {t.raised}; border: 1px solid {t.edge}; border-radius: 4px; padding: 2px 6px 2px 8px;
+    color: {t.text}; }}
 QComboBox:hover {{ background: {t.hover}; }}
 QComboBox:disabled {{ color: {faint}; background: {t.base}; }}
 QComboBox::drop-down {{ border: none; width: 18px; }}
@@ -336,11 +343,13 @@ QCheckBox, QRadioButton {{ spacing: 6px; color: {t.text}; }}
 QCheckBox:disabled, QRadioButton:disabled {{ color: {faint}; }}
 QCheckBox::indicator, QTreeView::indicator, QTableView::indicator, QListView::indicator {{ width: 13px; height: 13px;
     border: 1px solid {t.line2}; border-radius: 3px; background: {t.field}; }}
-QCheckBox::indicator:checked, QTreeView::indicator:checked, QTableView::indicator:checked, QListView::indicator:checked {{
+QCheckBox::indicator:checked, QTreeView::indicator:checked, QTableView::indicator:checked,
+    QListView::indicator:checked {{
     background: {t.accent}; border-color: {t.accent}; image: url({tick}); }}
 QCheckBox::indicator:indeterminate {{ background: {t.accent}; border-color: {t.accent}; image: url({dash}); }}
 QCheckBox::indicator:focus {{ border-color: {t.accent}; }}
-QRadioButton::indicator {{ width: 13px; height: 13px; border: 1px solid {t.line2}; border-radius: 7px; background: {t.field}; }}
+QRadioButton::indicator {{ width: 13px; height: 13px; border: 1px solid {t.line2}; border-radius: 7px;
+    background: {t.field}; }}
 QRadioButton::indicator:checked {{ border: 4px solid {t.accent}; width: 7px; height: 7px; background: {t.onaccent}; }}
 QSlider::groove:horizontal {{ height: 4px; background: {t.edge}; border-radius: 2px; }}
 QSlider::sub-page:horizontal {{ background: {t.accent}; border-radius: 2px; }}
@@ -349,8 +358,8 @@ QSlider::handle:horizontal {{ width: 12px; height: 12px; margin: -5px 0; border-
 QSlider::handle:horizontal:hover, QSlider::handle:horizontal:focus {{ border: 1px solid {t.accent}; }}
 QProgressBar {{ background: {t.line}; border: none; border-radius: 2px; max-height: 4px; min-height: 4px; }}
 QProgressBar::chunk {{ background: {t.accent}; border-radius: 2px; }}
-QProgressBar#done::chunk {{ background: {t.good}; }}
-QProgressBar#failed::chunk {{ background: {t.bad}; }}
+QProgressBar[kind="good"]::chunk {{ background: {t.good}; }}
+QProgressBar[kind="bad"]::chunk {{ background: {t.bad}; }}
 QTabBar {{ background: {t.base}; }}
 QTabBar::tab {{ background: transparent; color: {t.text2}; padding: 6px 12px 5px 12px; border: none;
     border-bottom: 2px solid transparent; margin: 0; }}
@@ -365,7 +374,8 @@ QTableView, QListView, QTreeView {{ background: {t.base}; border: none; gridline
     alternate-background-color: {mix(t.base, t.text, 0.02)}; }}
 QTableView::item {{ padding: 0 8px; }}
 QTableView::item:hover, QListView::item:hover, QTreeView::item:hover {{ background: {mix(t.base, t.text, 0.05)}; }}
-QTableView::item:selected, QListView::item:selected, QTreeView::item:selected {{ background: {t.soft}; color: {t.text}; }}
+QTableView::item:selected, QListView::item:selected, QTreeView::item:selected {{ background: {t.soft};
+    color: {t.text}; }}
 QHeaderView {{ background: {t.base}; border: none; }}
 QHeaderView::section {{ background: {t.base}; color: {t.text3}; border: none; border-bottom: 1px solid {t.line2};
     padding: 4px 8px; font-size: 11px; font-weight: normal; }}
