@@ -2,18 +2,156 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from facelens import __version__
+from facelens.errors import Cancelled, FaceLensError, NoDisplay
+from facelens.words import tr
+
+NO_DISPLAY = 3  # exit code of `gui` where no window can be opened; run.py renders the tour then
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run one command; the exit code is 0 when it did its work."""
-    print("not yet", file=sys.stderr)
-    return 1
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 = done, 1 = a stated failure, 2 = wrong usage, 3 = no display, 130 = stopped by the user."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments) or 0)
+    except NoDisplay as error:
+        _complain(error)
+        return NO_DISPLAY
+    except FaceLensError as error:
+        _complain(error)
+        return 1
+    except (Cancelled, KeyboardInterrupt):
+        print(tr("Stopped."), file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def gui() -> int:
     """The entry point of desktop starters: the window."""
     return main(["gui", *sys.argv[1:]])
+
+
+def _complain(error: FaceLensError) -> None:
+    print(error.message, file=sys.stderr)
+    if error.hint:
+        print(error.hint, file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="facelens", description=tr("Look inside face embeddings. Everything stays on this computer."))
+    parser.add_argument("--version", action="version", version=f"FaceLens {__version__}")
+    commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND", required=True)
+
+    window = commands.add_parser("gui", help=tr("open the window"))
+    window.add_argument("gallery", nargs="?", type=Path, help=tr("a folder, manifest, pairs.txt or .bin to open"))
+    window.add_argument("--sample", action="store_true", help=tr("open the sample gallery"))
+    window.set_defaults(run=_gui)
+
+    tour = commands.add_parser("tour", help=tr("walk through every panel without a display and write pictures"))
+    tour.add_argument("--out", type=Path, default=Path("tour"), help=tr("folder for the pictures (default: tour)"))
+    tour.add_argument("--theme", choices=("dark", "light", "both"), default="both")
+    tour.add_argument("gallery", nargs="?", type=Path, help=tr("another gallery than the sample"))
+    tour.set_defaults(run=_tour)
+
+    doctor = commands.add_parser("doctor", help=tr("say what is wrong with a gallery"))
+    doctor.add_argument("gallery", type=Path)
+    doctor.add_argument("--json", type=Path, metavar="FILE", help=tr("also write the findings as JSON"))
+    doctor.set_defaults(run=_doctor)
+
+    pairs = commands.add_parser("pairs", help=tr("build a verification list from a gallery"))
+    pairs.add_argument("gallery", type=Path)
+    pairs.add_argument("--out", type=Path, required=True, help=tr("pairs.txt or NAME.bin"))
+    pairs.add_argument("--folds", type=int, default=10)
+    pairs.add_argument("--per-fold", type=int, default=300, help=tr("genuine pairs in a fold, and as many impostor pairs"))
+    pairs.add_argument("--seed", type=int, default=0)
+    pairs.set_defaults(run=_pairs)
+
+    sample = commands.add_parser("sample", help=tr("the drawn sample world"))
+    sample_commands = sample.add_subparsers(metavar="COMMAND", required=True)
+    build = sample_commands.add_parser("build", help=tr("draw the sample gallery"))
+    build.add_argument("--out", type=Path, required=True)
+    build.add_argument("--identities", type=int, default=64)
+    build.add_argument("--pictures", type=int, default=10)
+    build.add_argument("--size", type=int, default=None, help=tr("side of a picture in pixels"))
+    build.add_argument("--seed", type=int, default=0)
+    build.set_defaults(run=_sample_build)
+    return parser
+
+
+def _gui(arguments: argparse.Namespace) -> int:
+    from facelens.views.app import run
+
+    return run(gallery=arguments.gallery, sample=arguments.sample)
+
+
+def _tour(arguments: argparse.Namespace) -> int:
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from facelens.views.tour import walk
+
+    themes = ("dark", "light") if arguments.theme == "both" else (arguments.theme,)
+    written = walk(arguments.out, themes=themes, gallery=arguments.gallery)
+    print(tr("The tour is in {folder}: {n} files.", folder=arguments.out.resolve(), n=len(written)))
+    for path in written:
+        print(f"  {path.relative_to(arguments.out)}")
+    return 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from facelens.files import atomic_write
+    from facelens.images import doctor
+    from facelens.session.tasks import open_gallery
+
+    reading = open_gallery(arguments.gallery)
+    diagnosis = doctor.diagnose(reading.faces, tick=_Line(tr("Checking")))
+    for line in (*reading.notes, *doctor.report(diagnosis, reading.faces)):
+        print(line)
+    if arguments.json:
+        with atomic_write(arguments.json) as file:
+            file.write(json.dumps(doctor.as_json(diagnosis, reading.faces), indent=2).encode())
+    return 0
+
+
+def _pairs(arguments: argparse.Namespace) -> int:
+    from facelens.images import builder
+    from facelens.session.tasks import open_gallery
+
+    faces = open_gallery(arguments.gallery).faces
+    pairs = builder.build_pairs(faces, folds=arguments.folds, per_fold=arguments.per_fold, seed=arguments.seed)
+    write = builder.write_bin if arguments.out.suffix == ".bin" else builder.write_pairs_txt
+    write(arguments.out, faces, pairs)
+    print(tr("{n} pairs written to {path}.", n=len(pairs), path=arguments.out))
+    return 0
+
+
+def _sample_build(arguments: argparse.Namespace) -> int:
+    from facelens.images.synthetic.gallery import build_gallery
+
+    size = {} if arguments.size is None else {"size": arguments.size}
+    build_gallery(arguments.out, identities=arguments.identities, pictures=arguments.pictures, seed=arguments.seed, tick=_Line(tr("Drawing")), **size)
+    print(tr("The sample gallery is in {folder}.", folder=arguments.out.resolve()))
+    return 0
+
+
+class _Line:
+    """A tick that redraws one line on a terminal, and stays silent elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done >= total else "\r"
+            print(f"\x1b[2K{self.title} {done:,} of {total:,}", end=end, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+"""Every command of the window in one table: it feeds the menus, the shortcuts and the palette.
+
+An action says when it cannot be used, and why; the views only look that up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from facelens.session.workspace import Workspace
+from facelens.words import tr
+
+Reason = Callable[[Workspace], str]  # "" = can be used
+
+
+def always(workspace: Workspace) -> str:
+    """No condition."""
+    return ""
+
+
+def gallery_open(workspace: Workspace) -> str:
+    """Needs a gallery."""
+    return "" if workspace.faces is not None else tr("Needs a gallery. Open one first (Ctrl+O).")
+
+
+def faces_shown(workspace: Workspace) -> str:
+    """Needs faces on the grid."""
+    return gallery_open(workspace) or ("" if len(workspace.shown) else tr("No face is shown. Clear the filter (Esc)."))
+
+
+def some_selected(workspace: Workspace) -> str:
+    """Needs a selection."""
+    return gallery_open(workspace) or ("" if len(workspace.selection) else tr("Needs a selection. Click a face, or press Ctrl+A."))
+
+
+def face_current(workspace: Workspace) -> str:
+    """Needs a face that is looked at."""
+    return gallery_open(workspace) or ("" if workspace.selection.current is not None else tr("Needs a face. Click one first."))
+
+
+def two_selected(workspace: Workspace) -> str:
+    """Needs two to four faces."""
+    n = len(workspace.selection)
+    return gallery_open(workspace) or ("" if 2 <= n <= 4 else tr("Needs two to four selected faces; {n} are selected.", n=n))
+
+
+def some_excluded(workspace: Workspace) -> str:
+    """Needs excluded faces."""
+    return gallery_open(workspace) or ("" if len(workspace.excluded) else tr("Nothing is excluded."))
+
+
+def filter_on(workspace: Workspace) -> str:
+    """Needs a filter."""
+    return gallery_open(workspace) or ("" if workspace.arrangement.filter else tr("No filter is set."))
+
+
+def identities_known(workspace: Workspace) -> str:
+    """Needs names."""
+    if workspace.faces is None:
+        return gallery_open(workspace)
+    return "" if len(workspace.faces.identity.names) > 1 else tr("Needs two identities or more; this gallery has fewer.")
+
+
+@dataclass(frozen=True)
+class Action:
+    """One command. `menu` is the title of its menu, "" for none (palette and keys only); "-" before the text draws a line above."""
+
+    id: str
+    text: str
+    menu: str
+    keys: tuple[str, ...] = ()
+    icon: str = ""
+    tip: str = ""
+    needs: Reason = always
+    checkable: bool = False
+    line_above: bool = False
+
+
+MENUS = ("File", "Edit", "View", "Select", "Gallery", "Figure", "Window", "Help")
+
+ACTIONS: tuple[Action, ...] = (
+    Action("gallery.open", "Open gallery folder…", "File", ("Ctrl+O",), "open", "A folder with one sub-folder per person, or with a manifest"),
+    Action("gallery.open_file", "Open manifest, pairs or .bin…", "File", ("Ctrl+Shift+O",), "folder", "CSV, TSV, Parquet, pairs.txt, insightface .bin, IJB files"),
+    Action("gallery.open_sample", "Open the sample gallery", "File", (), "image", "640 drawn faces of 64 people who do not exist"),
+    Action("gallery.add", "Add a gallery to this one…", "File", (), "plus", "Identities are joined by name", needs=gallery_open),
+    Action("gallery.close", "Close gallery", "File", ("Ctrl+W",), needs=gallery_open),
+    Action("application.quit", "Quit", "File", ("Ctrl+Q",), line_above=True),
+    Action("find.focus", "Filter the gallery", "Edit", ("Ctrl+F",), "filter", "Words, or a rule such as blur > p90 and identity ~ \"smith\"", needs=gallery_open),
+    Action("find.clear", "Clear the filter", "Edit", (), "close", needs=filter_on),
+    Action("palette.open", "Find a command, identity or picture", "Edit", ("Ctrl+K", "Ctrl+Shift+P"), "search"),
+    Action("view.grid", "Grid", "View", ("G",), "grid", needs=gallery_open),
+    Action("view.loupe", "Loupe", "View", ("E",), "loupe", "One face, large", needs=face_current),
+    Action("view.compare", "Compare", "View", ("C",), "compare", "Two to four faces side by side", needs=two_selected),
+    Action("view.larger", "Larger thumbnails", "View", ("Ctrl++", "Ctrl+="), line_above=True, needs=gallery_open),
+    Action("view.smaller", "Smaller thumbnails", "View", ("Ctrl+-",), needs=gallery_open),
+    Action("theme.system", "Follow the system", "View", (), checkable=True, line_above=True),
+    Action("theme.light", "Light", "View", (), "sun", checkable=True),
+    Action("theme.dark", "Dark", "View", (), "moon", checkable=True),
+    Action("motion.reduce", "Reduce motion", "View", (), checkable=True, line_above=True),
+    Action("select.all", "Select all shown", "Select", ("Ctrl+A",), needs=faces_shown),
+    Action("select.invert", "Invert selection", "Select", ("Ctrl+I",), needs=faces_shown),
+    Action("select.none", "Clear selection", "Select", ("Esc",), needs=gallery_open),
+    Action("select.identity", "Select this identity", "Select", ("Ctrl+Shift+I",), "", "All shown faces of the current face's identity", needs=face_current),
+    Action("select.next", "Next face", "Select", ("Right",), line_above=True, needs=faces_shown),
+    Action("select.previous", "Previous face", "Select", ("Left",), needs=faces_shown),
+    Action("doctor.run", "Check the gallery again", "Gallery", (), "doctor", "Reads every picture and lists what is wrong", needs=gallery_open),
+    Action("doctor.show", "Show what the doctor found", "Gallery", ("Ctrl+D",), "doctor", needs=gallery_open),
+    Action("faces.exclude", "Exclude selected faces", "Gallery", ("Del",), "cross", "Leaves them out of the gallery here; nothing on disk changes", needs=some_selected, line_above=True),
+    Action("faces.include_all", "Take back all excluded faces", "Gallery", (), "undo", needs=some_excluded),
+    Action("protocol.build_pairs", "Build a pairs.txt…", "Gallery", (), "plus", "A verification list from this gallery, with seed and counts", needs=identities_known, line_above=True),
+    Action("protocol.build_bin", "Build a .bin…", "Gallery", (), "plus", "The same list with the pictures inside, as insightface reads it", needs=identities_known),
+    Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
+    Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
+    Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),
+    Action("layout.browse", "Browse layout", "Window", ("Ctrl+1",), checkable=True),
+    Action("layout.match", "Match layout", "Window", ("Ctrl+2",), checkable=True),
+    Action("layout.upgrade", "Upgrade layout", "Window", ("Ctrl+3",), checkable=True),
+    Action("layout.report", "Report layout", "Window", ("Ctrl+4",), checkable=True),
+    Action("layout.reset", "Reset layout", "Window", (), line_above=True),
+    Action("region.next", "Next region", "Window", ("F6",), "", "Walks toolbar, stage and docks with the keyboard"),
+    Action("region.previous", "Previous region", "Window", ("Shift+F6",)),
+    Action("jobs.cancel", "Cancel all jobs", "Window", (), "close"),
+    Action("keys.show", "Keyboard shortcuts", "Help", ("?",), "keyboard"),
+    Action("cache.show", "Local data…", "Help", (), "shield", "What FaceLens keeps on this computer; show or delete it"),
+    Action("log.show", "Show the log", "Help", (), "log"),
+    Action("application.about", "About FaceLens", "Help", (), "info"),
+)
+
+BY_ID = {action.id: action for action in ACTIONS}

@@ -1,0 +1,97 @@
+"""The long pieces of work the window asks for. Each runs in a thread, in the worker process or in a script alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from facelens.errors import InputError
+from facelens.images import doctor, readers
+from facelens.images.faceset import FaceSet, Labels, Rows
+from facelens.progress import Tick, silent
+from facelens.words import tr
+
+
+def open_gallery(path: Path, *, kind: str | None = None, options: Mapping[str, str] | None = None, tick: Tick = silent) -> readers.Reading:
+    """Read a gallery; says so when it holds no picture at all."""
+    reading = readers.read(path, kind=kind, options=options, tick=tick)
+    if not len(reading.faces):
+        raise InputError(
+            tr("{name} holds no picture that FaceLens can list.", name=path.name),
+            hint=tr("Choose a folder with one sub-folder per person, a CSV or Parquet manifest, a pairs.txt or a .bin file."),
+        )
+    return reading
+
+
+def check_gallery(faces: FaceSet, *, tick: Tick = silent) -> doctor.Diagnosis:
+    """Read every picture once and list what is wrong."""
+    return doctor.diagnose(faces, tick=tick)
+
+
+def joined(first: FaceSet, second: FaceSet) -> FaceSet:
+    """Both galleries as one; identities of the same name become one, columns only one side has are missing on the other.
+
+    Ids of the first stay; the second's get its name as source, so equal paths in two galleries do not clash.
+    """
+    import os
+
+    root = Path(os.path.commonpath([first.root.resolve(), second.root.resolve()]))
+
+    def from_root(faces: FaceSet) -> list[bytes]:
+        prefix = os.fsencode(os.path.relpath(faces.root.resolve(), root).replace(os.sep, "/"))
+        return [key if prefix == b"." else prefix + b"/" + key for key in faces.paths]
+
+    if first.embedded or second.embedded:
+        raise InputError(tr("A .bin file cannot be joined with another gallery."), hint=tr("Open it on its own."))
+    n, m = len(first), len(second)
+    columns = {}
+    for name in dict.fromkeys((*first.columns, *second.columns)):
+        a, b = first.columns.get(name), second.columns.get(name)
+        if isinstance(a, Labels) or isinstance(b, Labels):
+            columns[name] = Labels.of([*_names(a, n), *_names(b, m)])
+        else:
+            columns[name] = np.concatenate([_numbers(a, n), _numbers(b, m)])
+    landmarks = None
+    if first.landmarks is not None or second.landmarks is not None:
+        landmarks = np.full((n + m, 5, 2), np.nan, np.float32)
+        if first.landmarks is not None:
+            landmarks[:n] = first.landmarks
+        if second.landmarks is not None:
+            landmarks[n:] = second.landmarks
+    both = FaceSet.build(
+        f"{first.name} + {second.name}",
+        root,
+        paths=[*from_root(first), *from_root(second)],
+        identities=[*_names(first.identity, n), *_names(second.identity, m)],
+        columns=columns,
+        landmarks=landmarks,
+    )
+    ids = np.concatenate([first.ids, both.ids[n:]])
+    return both if len(np.unique(ids)) < n + m else _with_ids(both, ids)
+
+
+def _with_ids(faces: FaceSet, ids: np.ndarray) -> FaceSet:
+    from dataclasses import replace
+
+    return replace(faces, ids=ids)
+
+
+def _names(column: object, n: int) -> list[str | None]:
+    if isinstance(column, Labels):
+        return [column.names[code] if code >= 0 else None for code in column.codes]
+    if column is None:
+        return [None] * n
+    return [f"{value:g}" for value in np.asarray(column)]
+
+
+def _numbers(column: object, n: int) -> np.ndarray:
+    return np.full(n, np.nan) if column is None else np.asarray(column, np.float64)
+
+
+def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, caption: str = "", theme: str = "light", tick: Tick = silent) -> Path:
+    """Draw a contact sheet of the faces at `rows` to a file; the ending says the format."""
+    from facelens.figures import sheet
+
+    return sheet.save(sheet.contact_sheet(faces, rows, caption=caption, tick=tick), out)

@@ -1,0 +1,124 @@
+"""Filter: one line of words and rules, and the same as chips. Editing one changes the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QStringListModel, Qt
+from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from facelens.session import filters
+from facelens.views import icons
+from facelens.views.controls import Chip
+from facelens.views.flow import FlowLayout
+from facelens.views.panel import Desk, Panel
+from facelens.words import tr
+
+
+class FilterDock(Panel):
+    """The text takes effect on Enter, when a chip is removed, and when typing pauses on a rule that reads well."""
+
+    word = "filter"
+    title = "Filter"
+    reads = frozenset({"faces", "arrangement", "excluded"})
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.line = QLineEdit()
+        self.line.setPlaceholderText(tr("Words, or blur > p90"))
+        self.line.setAccessibleName(tr("Filter"))
+        self.line.setToolTip(
+            tr('Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, joined by and, or, not. Enter applies, Esc clears.')
+        )
+        self.line.addAction(icons.icon("filter", colour="accent"), QLineEdit.ActionPosition.LeadingPosition)
+        self.words = QStringListModel(self)
+        self.completer = QCompleter(self.words, self)
+        self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        self.completer.setWidget(self.line)
+        self.completer.activated.connect(self._on_completed)
+        self.problem = QLabel()
+        self.problem.setObjectName("problem")
+        self.problem.setWordWrap(True)
+        self.problem.setTextFormat(Qt.TextFormat.PlainText)
+        self.problem.hide()
+        self.chips = QWidget()
+        self.flow = FlowLayout(self.chips, spacing=4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(6)
+        column.addWidget(self.line)
+        column.addWidget(self.problem)
+        column.addWidget(self.chips)
+        column.addStretch(1)
+        self.line.returnPressed.connect(self.apply)
+        self.line.textEdited.connect(self._on_edited)
+
+    def focus_line(self) -> None:
+        """Put the cursor into the line."""
+        self.line.setFocus()
+        self.line.selectAll()
+
+    def apply(self) -> None:
+        """Filter the gallery by the text; what cannot be read is explained under the line and changes nothing."""
+        text = self.line.text().strip()
+        faces = self.desk.workspace.faces
+        try:
+            expression = filters.parse(text)
+            if faces is not None:
+                expression.rows(faces)
+        except filters.FilterError as error:
+            self._complain(error)
+            return
+        self._complain(None)
+        self.desk.store.update(arrangement=replace(self.desk.workspace.arrangement, filter=text), initiator=self)
+
+    def clear(self) -> None:
+        """Show all faces again."""
+        self.line.clear()
+        self.apply()
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        text = self.desk.workspace.arrangement.filter
+        if "arrangement" in changed and text != self.line.text().strip():
+            self.line.setText(text)
+            self.line.setCursorPosition(0)
+            self._complain(None)
+        while item := self.flow.takeAt(0):
+            item.widget().deleteLater()
+        try:
+            terms = filters.parse(text).terms
+        except filters.FilterError:
+            terms = ()
+        for i, term in enumerate(terms):
+            chip = Chip(term, tip=term)
+            chip.removed.connect(lambda i=i: self._on_chip_removed(i))
+            self.flow.addWidget(chip)
+        self.chips.setVisible(bool(terms))
+
+    def _on_chip_removed(self, i: int) -> None:
+        self.line.setText(filters.without(self.desk.workspace.arrangement.filter, i))
+        self.apply()
+
+    def _on_edited(self, text: str) -> None:
+        faces = self.desk.workspace.faces
+        self._complain(None)
+        if faces is None:
+            return
+        words = filters.completions(text, self.line.cursorPosition(), faces) if text else []
+        self.words.setStringList(words)
+        if words and text.strip():
+            self.completer.complete()
+        else:
+            self.completer.popup().hide()
+
+    def _on_completed(self, word: str) -> None:
+        text, at = self.line.text(), self.line.cursorPosition()
+        start = filters.word_start(text, at)
+        self.line.setText(text[:start] + word + " " + text[at:].lstrip())
+        self.line.setCursorPosition(start + len(word) + 1)
+
+    def _complain(self, error: filters.FilterError | None) -> None:
+        self.problem.setVisible(error is not None)
+        self.problem.setText("" if error is None else str(error))
+        if error is not None:
+            self.line.setSelection(error.position, error.length)

@@ -1,0 +1,284 @@
+"""Inspector: the face that is looked at, its scores among the whole gallery, its file, and the other faces of the person."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QFormLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from facelens.images.faceset import FaceSet, Labels
+from facelens.views import theme
+from facelens.views.controls import EmptyState, Rail, label
+from facelens.views.panel import Desk, Panel
+from facelens.words import escaped, number, tr
+
+FACE, STRIP = 184, 5
+_FILE = {"width", "height", "channels", "bytes"}  # shown under File, not as scores
+
+
+def percentile(values: np.ndarray, value: float) -> float | None:
+    """The share of known values below `value`, ties counted half, 0 to 100; None where fewer than two are known."""
+    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    if len(known) < 2 or np.isnan(value):
+        return None
+    return float(100 * (np.count_nonzero(known < value) + 0.5 * np.count_nonzero(known == value)) / len(known))
+
+
+class Picture(QWidget):
+    """The current face, large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(FACE + 24)
+        self.setAccessibleName(tr("Current face"))
+        self.pixmap: QPixmap | None = None
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
+        painter.fillRect(self.rect(), look.q("sunk"))
+        box = QRectF((self.width() - FACE) / 2, 12, FACE, FACE)
+        path = QPainterPath()
+        if self.pixmap is None:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.q("raised"))
+            painter.drawRoundedRect(box, 4, 4)
+            return
+        size = self.pixmap.deviceIndependentSize().scaled(box.size(), Qt.AspectRatioMode.KeepAspectRatio)
+        box = QRectF(QPointF(box.center().x() - size.width() / 2, box.center().y() - size.height() / 2), size)
+        path.addRoundedRect(box, 4, 4)
+        painter.setClipPath(path)
+        painter.drawPixmap(box, self.pixmap, QRectF(self.pixmap.rect()))
+
+
+class Strip(QWidget):
+    """A row of small faces; a click looks at one."""
+
+    clicked = Signal(int)
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.desk = desk
+        self.rows = np.zeros(0, np.int64)
+        self.setAccessibleName(tr("Other faces of this identity"))
+        self.setToolTip(tr("Click to look at one; Ctrl+Shift+I selects all of them."))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, self.heightForWidth(self.width()))
+
+    def heightForWidth(self, width: int) -> int:
+        return int(self._side(width)) + 2
+
+    def _side(self, width: float) -> float:
+        return (width - 5 * (STRIP - 1)) / STRIP
+
+    def _box(self, i: int) -> QRectF:
+        side = self._side(self.width())
+        return QRectF(i * (side + 5), 0, side, side)
+
+    def resizeEvent(self, event: object) -> None:
+        self.setFixedHeight(self.heightForWidth(self.width()))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        faces, look = self.desk.workspace.faces, theme.current()
+        painter = QPainter(self)
+        painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
+        for i, row in enumerate(self.rows[:STRIP]):
+            box = self._box(i)
+            path = QPainterPath()
+            path.addRoundedRect(box, 3, 3)
+            painter.save()
+            painter.setClipPath(path)
+            pixmap = self.desk.thumbnails.get(faces, int(row), 48) if faces is not None else None
+            if pixmap is None:
+                painter.fillRect(box, look.q("raised"))
+            else:
+                side = min(pixmap.width(), pixmap.height())
+                painter.drawPixmap(box, pixmap, QRectF((pixmap.width() - side) / 2, (pixmap.height() - side) / 2, side, side))
+            painter.restore()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        for i in range(min(STRIP, len(self.rows))):
+            if self._box(i).contains(event.position()):
+                self.clicked.emit(int(self.rows[i]))
+
+
+class InspectorDock(Panel):
+    """Everything known about one face; each number beside its place in this gallery."""
+
+    word = "inspector"
+    title = "Inspector"
+    reads = frozenset({"faces", "selection", "diagnosis", "excluded"})
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.picture = Picture()
+        self.name, self.file = label(name="name"), label(name="sub")
+        for shown in (self.name, self.file):
+            shown.setWordWrap(True)
+            shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.scores = QVBoxLayout()
+        self.scores.setSpacing(2)
+        self.strip = Strip(desk)
+        self.strip.clicked.connect(self._on_strip)
+        self.facts = QFormLayout()
+        self.facts.setHorizontalSpacing(12)
+        self.facts.setVerticalSpacing(3)
+        self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.scores_head = _section(tr("Scores"), tr("percentile in this gallery"))
+        self.strip_head = _section(tr("Same identity"), "")
+        self.facts_head = _section(tr("File"), "")
+        inner = QWidget()
+        inner.setObjectName("panel")
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 12)
+        column.setSpacing(0)
+        column.addWidget(self.picture)
+        column.addLayout(_padded(self.name, self.file, top=10, bottom=8))
+        column.addWidget(self.scores_head)
+        column.addLayout(_padded(self.scores, bottom=6))
+        column.addWidget(self.strip_head)
+        column.addLayout(_padded(self.strip, bottom=8))
+        column.addWidget(self.facts_head)
+        column.addLayout(_padded(self.facts))
+        column.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setWidget(inner)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setAccessibleName(tr("Details of the current face"))
+        self.empty = EmptyState("image", tr("No face chosen"), tr("Click a face in the gallery to see its scores and its file."))
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.area)
+        outer.addWidget(self.empty)
+        desk.thumbnails.ready.connect(self._on_ready)
+        self._row: int | None = None
+        self._rails: dict[str, Rail] = {}
+
+    def subtitle(self) -> str:
+        """For the header: "1 of 6 selected"."""
+        n = len(self.desk.workspace.selection)
+        return tr("1 of {n} selected", n=n) if n > 1 else ""
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        workspace = self.desk.workspace
+        faces = workspace.faces
+        self._row = faces.row_of(workspace.selection.current) if faces is not None else None
+        self.area.setVisible(self._row is not None)
+        self.empty.setVisible(self._row is None)
+        if faces is None or self._row is None:
+            return
+        self._show_picture()
+        self.name.setText(faces.label(self._row))
+        self.file.setText(faces.file_name(self._row))
+        self._show_scores(faces, self._row)
+        self._show_strip(faces, self._row)
+        self._show_facts(faces, self._row)
+
+    def _show_picture(self) -> None:
+        faces = self.desk.workspace.faces
+        if faces is not None and self._row is not None:
+            self.picture.pixmap = self.desk.thumbnails.get(faces, self._row, 224)
+            self.picture.setAccessibleDescription(faces.label(self._row))
+            self.picture.update()
+
+    def _on_ready(self, _ids: object) -> None:
+        if self.isVisible() and self._row is not None:
+            self._show_picture()
+            self.strip.update()
+
+    def _show_scores(self, faces: FaceSet, row: int) -> None:
+        names = [name for name, column in faces.columns.items() if isinstance(column, np.ndarray) and name not in _FILE]
+        names = [name for name in names if not np.isnan(float(faces.columns[name][row]))]  # type: ignore[index]
+        self.scores_head.setVisible(bool(names))
+        for name in set(self._rails) - set(names):
+            rail = self._rails.pop(name)
+            self.scores.removeWidget(rail)
+            rail.deleteLater()
+        for name in names:
+            values = np.asarray(faces.columns[name])
+            value = float(values[row])
+            shown = f"{value:,.0f}" if value == round(value) and abs(value) >= 2 else number(value)
+            if name not in self._rails:
+                self._rails[name] = Rail()
+                self.scores.addWidget(self._rails[name])
+            self._rails[name].set_value(name, shown, percentile=percentile(values, value))
+
+    def _show_strip(self, faces: FaceSet, row: int) -> None:
+        code = int(faces.identity.codes[row])
+        rows = np.flatnonzero(faces.identity.codes == code) if code >= 0 else np.zeros(0, np.int64)
+        total = len(rows)
+        rows = rows[rows != row]
+        if len(self.desk.workspace.excluded) and len(rows):
+            rows = rows[~np.isin(faces.ids[rows], self.desk.workspace.excluded)]
+        self.strip.rows = rows
+        self.strip.update()
+        for part in (self.strip_head, self.strip):
+            part.setVisible(len(rows) > 0)
+        self.strip_head.findChild(QLabel, "cap").setText(tr("{n} faces", n=total))
+
+    def _show_facts(self, faces: FaceSet, row: int) -> None:
+        while self.facts.rowCount():
+            self.facts.removeRow(0)
+        for name, text in self._file_facts(faces, row):
+            value = label(text, name="small", wrap=True)
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            self.facts.addRow(label(name, name="cap"), value)
+
+    def _file_facts(self, faces: FaceSet, row: int) -> list[tuple[str, str]]:
+        facts = []
+        if "width" in faces.columns and not np.isnan(float(faces.columns["width"][row])):  # type: ignore[index]
+            wide, high, channels, size = (float(faces.columns[key][row]) for key in ("width", "height", "channels", "bytes"))  # type: ignore[index]
+            kind = {1: tr("grey"), 3: "RGB", 4: "RGBA"}.get(int(channels), str(int(channels)))
+            facts.append((tr("size"), f"{wide:.0f} × {high:.0f}, {kind}, {size / 1000:,.1f} kB"))
+        for name, column in faces.columns.items():
+            if isinstance(column, Labels) and column.name(row):
+                facts.append((name, escaped(column.name(row))))
+        if faces.landmarks is not None and not np.isnan(faces.landmarks[row]).any():
+            facts.append((tr("landmarks"), tr("5 points")))
+        diagnosis = self.desk.workspace.diagnosis
+        if diagnosis is not None:
+            found = [finding for finding in diagnosis.findings if int(faces.ids[row]) in finding.ids]
+            facts.extend((tr("doctor"), finding.title) for finding in found)
+            if not found:
+                facts.append((tr("doctor"), tr("nothing found")))
+        facts.append((tr("path"), escaped(str(faces.path(row).parent))))
+        return facts
+
+    def _on_strip(self, row: int) -> None:
+        faces = self.desk.workspace.faces
+        if faces is not None:
+            self.desk.store.update(selection=self.desk.workspace.selection.looking_at(int(faces.ids[row])), initiator=self)
+
+
+def _section(title: str, note: str) -> QWidget:
+    from PySide6.QtWidgets import QHBoxLayout
+
+    head = QWidget()
+    head.setObjectName("section")
+    head.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+    row = QHBoxLayout(head)
+    row.setContentsMargins(12, 7, 12, 4)
+    text = label(title)
+    text.setFont(theme.font(11, bold=True))
+    row.addWidget(text)
+    row.addStretch(1)
+    row.addWidget(label(note, name="cap"))
+    return head
+
+
+def _padded(*parts: object, top: int = 0, bottom: int = 0) -> QVBoxLayout:
+    column = QVBoxLayout()
+    column.setContentsMargins(12, top, 12, bottom)
+    column.setSpacing(2)
+    for part in parts:
+        if isinstance(part, QWidget):
+            column.addWidget(part)
+        else:
+            column.addLayout(part)  # type: ignore[arg-type]
+    return column

@@ -1,0 +1,57 @@
+"""Log: what FaceLens did and what went wrong, newest at the foot."""
+
+from __future__ import annotations
+
+import logging
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from facelens.session import log
+from facelens.views import theme
+from facelens.views.bridge import Bridge
+from facelens.views.panel import Desk, Panel
+from facelens.words import tr
+
+
+class LogDock(Panel):
+    """Lines of the log, to read and to copy."""
+
+    word = "log"
+    title = "Log"
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.lines = QPlainTextEdit()
+        self.lines.setObjectName("mono")
+        self.lines.setReadOnly(True)
+        self.lines.setMaximumBlockCount(2_000)
+        self.lines.setFont(theme.font(10, mono=True))
+        self.lines.setAccessibleName(tr("Log"))
+        self.lines.setToolTip(tr("The same lines are in {path}", path=log.path_for_display()))
+        self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        copy = QPushButton(tr("Copy"))
+        copy.setToolTip(tr("Copy all lines"))
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.lines.toPlainText()))
+        foot = QHBoxLayout()
+        foot.setContentsMargins(8, 0, 8, 6)
+        foot.addStretch(1)
+        foot.addWidget(copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.lines, 1)
+        column.addLayout(foot)
+        self.bridge = Bridge(self)  # records come from any thread
+        for record in log.records():
+            self._append(record)
+        self._stop_log = log.listen(lambda record: self.bridge.post(lambda: self._append(record)))
+        self.destroyed.connect(self._stop_log)
+
+    def close_panel(self) -> None:
+        self._stop_log()
+        self.bridge.close()
+        super().close_panel()
+
+    def _append(self, record: logging.LogRecord) -> None:
+        self.lines.appendPlainText(log.formatted(record))

@@ -1,0 +1,85 @@
+"""Sources: the gallery that is open, and those opened before. A click opens one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QVBoxLayout, QWidget
+
+from facelens.views import icons, theme
+from facelens.views.controls import RIGHT, elide
+from facelens.views.panel import Desk, Panel
+from facelens.words import escaped, tr
+
+PATH, COUNT, OPEN = (Qt.ItemDataRole.UserRole + i for i in range(3))
+
+
+class _Row(QStyledItemDelegate):
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
+        return QSize(100, 25)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
+        look, box = theme.current(), QRectF(option.rect)
+        is_open = bool(index.data(OPEN))
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if is_open or option.state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            ground = QColor(look.hover) if not is_open else QColor(look.text)
+            if is_open:
+                ground.setAlpha(14)
+            painter.setBrush(ground)
+            painter.drawRoundedRect(box.adjusted(4, 1, -4, -1), 4, 4)
+        icons.paint(painter, QRectF(box.x() + 12, box.y() + 5.5, 14, 14), "folder", "accent" if is_open else "text3")
+        elide(painter, box.adjusted(33, 0, -62, 0), text=index.data(), colour="text" if is_open else "text2")
+        elide(painter, box.adjusted(0, 0, -12, 0), text=index.data(COUNT), colour="text3", px=10, align=RIGHT)
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QColor(look.accent))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(4.5, 1.5, -4.5, -1.5), 4, 4)
+        painter.restore()
+
+
+class SourcesDock(Panel):
+    """A short list; the open gallery is marked."""
+
+    word = "sources"
+    title = "Sources"
+    reads = frozenset({"faces", "source"})
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.list = QListWidget()
+        self.list.setItemDelegate(_Row(self.list))
+        self.list.setMouseTracking(True)
+        self.list.setAccessibleName(tr("Galleries"))
+        self.list.itemActivated.connect(self._on_open)
+        self.list.itemClicked.connect(self._on_open)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.addWidget(self.list)
+        self.setMinimumHeight(70)
+
+    def sizeHint(self) -> QSize:
+        return QSize(232, 120)
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        self.list.clear()
+        opened = self.desk.workspace.source
+        rows = [(opened.path, opened.name, opened.faces)] if opened else []
+        rows += [(Path(r.path), r.name, r.faces) for r in self.desk.settings.recent if opened is None or Path(r.path) != opened.path]
+        for path, name, faces in rows[:12]:
+            item = QListWidgetItem(escaped(name))
+            item.setData(PATH, str(path))
+            item.setData(COUNT, f"{faces:,}")
+            item.setData(OPEN, opened is not None and path == opened.path)
+            item.setToolTip(tr("{path}, {n} faces", path=escaped(str(path)), n=faces))
+            self.list.addItem(item)
+
+    def _on_open(self, item: QListWidgetItem) -> None:
+        path = Path(item.data(PATH))
+        opened = self.desk.workspace.source
+        if opened is None or path != opened.path:
+            self.desk.open_path(path)

@@ -1,0 +1,80 @@
+"""What every panel and dock has in common: it declares what it reads and is refreshed only when that changed."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from facelens.session.jobs import JobQueue
+from facelens.session.settings import Settings
+from facelens.session.store import Store
+from facelens.session.workspace import Workspace
+from facelens.views.thumbnails import Thumbnails
+
+
+@dataclass(eq=False)
+class Desk:
+    """What a panel is given to work with; the window makes one."""
+
+    store: Store
+    jobs: JobQueue
+    thumbnails: Thumbnails
+    settings: Settings
+    act: Callable[[str], None]  # run an action by its id
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.store.workspace
+
+
+class Panel(QWidget):
+    """A view of the workspace. Subclasses set `word`, `title`, `reads` and implement `refresh(changed)`.
+
+    Hidden panels do nothing; when they are shown they get everything that changed meanwhile in one refresh.
+    """
+
+    word = ""
+    title = ""
+    reads: frozenset[str] = frozenset()
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.desk = desk
+        self._stale: frozenset[str] = self.reads
+        # The store must not keep a closed panel alive.
+        heard = weakref.WeakMethod(self._on_store)
+
+        def listener(changed: frozenset[str], initiator: object) -> None:
+            if method := heard():
+                method(changed, initiator)
+
+        self._stop = desk.store.listen(listener)
+        self.destroyed.connect(self._stop)
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        """Show the workspace; `changed` names the fields that differ from what is on screen."""
+
+    def _on_store(self, changed: frozenset[str], initiator: object) -> None:
+        relevant = changed & self.reads
+        if not relevant:
+            return
+        self._stale |= relevant
+        if self.isVisible():
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        stale, self._stale = self._stale, frozenset()
+        if stale:
+            self.refresh(stale)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        self._catch_up()
+        super().showEvent(event)
+
+    def close_panel(self) -> None:
+        """Stop listening; the widget may be destroyed after this."""
+        self._stop()

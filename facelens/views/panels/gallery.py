@@ -1,0 +1,283 @@
+"""The gallery: every face as a thumbnail, sorted, filtered and grouped; one face large; a few side by side.
+
+The user sees the faces that pass the filter, with the sort value under each. A click selects, a double click opens the loupe, a
+drag on empty ground draws a rubber band. Sorting never moves the face that is looked at out of sight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSlider, QStackedWidget, QVBoxLayout, QWidget
+
+from facelens.errors import InputError
+from facelens.images.faceset import Ids, Labels
+from facelens.session.selection import Mode, Selection
+from facelens.views import icons
+from facelens.views.controls import Banner, Segment, Segmented, label, tool_button
+from facelens.views.grid import SIZES, ThumbnailGrid
+from facelens.views.loupe import Compare, Loupe
+from facelens.views.panel import Desk, Panel
+from facelens.views.welcome import Welcome
+from facelens.words import plural, tr
+
+VIEWS = ("grid", "loupe", "compare")
+MOST_GROUPS = 5_000  # sections beyond this are no help to anyone
+
+
+class GalleryPanel(Panel):
+    """First page of the stage."""
+
+    word = "gallery"
+    title = "Gallery"
+    reads = frozenset({"faces", "selection", "arrangement", "excluded", "diagnosis", "notes"})
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.setAccessibleName(tr("Gallery"))
+        self.welcome = Welcome(desk)
+        self.grid = ThumbnailGrid(desk.thumbnails)
+        self.loupe = Loupe(desk.thumbnails)
+        self.compare = Compare(desk.thumbnails)
+        self.views = QStackedWidget()
+        for view in (self.grid, self.loupe, self.compare):
+            self.views.addWidget(view)
+        self.banner = Banner()
+        self.banner.acted.connect(lambda: desk.act("doctor.show"))
+        self.controls = self._build_controls()
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.controls)
+        column.addWidget(self.banner)
+        column.addWidget(self.views, 1)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(body)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.pages)
+        self._connect()
+
+    def _build_controls(self) -> QWidget:
+        row = QWidget()
+        row.setObjectName("controlrow")
+        row.setFixedHeight(40)
+        self.count = label(name="title")
+        self.of = label(name="sub")
+        self.sort = QComboBox()
+        self.sort.setAccessibleName(tr("Sort by"))
+        self.sort.setToolTip(tr("Sort the faces by a column. Faces without a value come last."))
+        self.sort.setMinimumWidth(150)
+        self.direction = tool_button("ascending", tr("Largest first"), checkable=True)
+        self.group = QComboBox()
+        self.group.setAccessibleName(tr("Group by"))
+        self.group.setToolTip(tr("Put faces with the same value under one heading."))
+        self.group.setMinimumWidth(76)
+        shapes = (("grid", tr("Grid (G)")), ("loupe", tr("Loupe (E)")), ("compare", tr("Compare (C)")))
+        self.mode = Segmented([Segment(key, text, key) for key, text in shapes], label=tr("View"))
+        self.size = QSlider(Qt.Orientation.Horizontal)
+        self.size.setRange(0, len(SIZES) - 1)
+        self.size.setFixedWidth(80)
+        self.size.setAccessibleName(tr("Thumbnail size"))
+        self.size.setToolTip(tr("Thumbnail size in pixels, 48 to 224. Ctrl+wheel on the grid."))
+        line = QHBoxLayout(row)
+        line.setContentsMargins(12, 0, 12, 0)
+        line.setSpacing(8)
+        line.addWidget(self.count)
+        line.addWidget(self.of)
+        line.addStretch(1)
+        for text, widget in ((tr("Sort"), self.sort), ("", self.direction), (tr("Group"), self.group)):
+            if text:
+                said = label(text, name="sub")
+                said.setBuddy(widget)
+                line.addWidget(said)
+            line.addWidget(widget)
+        line.addSpacing(4)
+        line.addWidget(self.mode)
+        line.addWidget(self.size)
+        return row
+
+    def _connect(self) -> None:
+        self.sort.activated.connect(self._on_sort)
+        self.direction.toggled.connect(self._on_sort)
+        self.group.activated.connect(self._on_sort)
+        self.mode.chosen.connect(self._on_mode)
+        self.size.valueChanged.connect(lambda i: self.grid.set_thumbnail_size(SIZES[i]))
+        self.grid.thumbnail_size_changed.connect(self._on_size)
+        self.grid.select.connect(self._on_select)
+        self.grid.look.connect(self._on_look)
+        self.grid.open_face.connect(self._on_open)
+        self.loupe.step.connect(self.step)
+        self.loupe.closed.connect(lambda: self.show_view("grid"))
+        self.compare.closed.connect(lambda: self.show_view("grid"))
+        self.grid.set_thumbnail_size(self.desk.settings.thumbnail_size)
+        self._on_size(self.desk.settings.thumbnail_size)
+
+    # -- what the user does
+
+    def _on_select(self, ids: Ids, mode: Mode) -> None:
+        self._set(self.desk.workspace.selection.combine(ids, mode))
+
+    def _on_look(self, face: int) -> None:
+        self._set(self.desk.workspace.selection.looking_at(face))
+
+    def _on_open(self, face: int) -> None:
+        self._on_look(face)
+        self.show_view("loupe")
+
+    def _set(self, selection: Selection) -> None:
+        self.desk.store.update(selection=selection, initiator=self)
+
+    def _on_sort(self) -> None:
+        arrangement = self.desk.workspace.arrangement
+        self.desk.store.update(
+            arrangement=replace(
+                arrangement,
+                sort=self.sort.currentData() or "",
+                descending=self.direction.isChecked(),
+                group=self.group.currentData() or "",
+            ),
+            initiator=self,
+        )
+
+    def _on_mode(self, view: str) -> None:
+        self.mode.set_value(self.view)  # stays where it was when the action cannot be used
+        self.desk.act(f"view.{view}")
+
+    def _on_size(self, pixels: int) -> None:
+        with QSignalBlocker(self.size):
+            self.size.setValue(min(range(len(SIZES)), key=lambda i: abs(SIZES[i] - pixels)))
+
+    def step(self, by: int) -> None:
+        """Look at the next or previous shown face."""
+        workspace = self.desk.workspace
+        ids = workspace.shown_ids
+        if not len(ids):
+            return
+        at = np.flatnonzero(ids == workspace.selection.current)
+        place = 0 if not len(at) else min(max(int(at[0]) + by, 0), len(ids) - 1)
+        self._set(replace(workspace.selection, current=int(ids[place]), ids=ids[place : place + 1]))
+
+    def resize_thumbnails(self, by: int) -> None:
+        """One size up or down."""
+        self.size.setValue(self.size.value() + by)
+
+    def show_view(self, view: str) -> None:
+        """Grid, loupe or compare."""
+        self.views.setCurrentIndex(VIEWS.index(view))
+        self.mode.set_value(view)
+        self._show_faces()
+        self.views.currentWidget().setFocus()
+
+    @property
+    def view(self) -> str:
+        """Which of the three views is shown."""
+        return VIEWS[self.views.currentIndex()]
+
+    # -- what the user sees
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        workspace = self.desk.workspace
+        self.pages.setCurrentIndex(0 if workspace.faces is None else 1)
+        if workspace.faces is None:
+            self.grid.set_faces(None, np.zeros(0, np.int64))
+            self.welcome.refresh()
+            return
+        if changed & {"faces", "arrangement", "excluded"}:
+            self._show_rows()
+        if changed & {"faces", "diagnosis", "notes"}:
+            self._show_banner()
+        if "selection" in changed or "faces" in changed:
+            self.grid.set_selection(workspace.selection)
+        self._show_faces()
+
+    def _show_rows(self) -> None:
+        workspace = self.desk.workspace
+        faces, arrangement = workspace.faces, workspace.arrangement
+        assert faces is not None
+        self._fill_columns()
+        try:
+            rows = workspace.shown
+        except InputError:
+            return  # the filter dock says what is wrong; the grid keeps what it showed
+        value = arrangement.sort if isinstance(faces.columns.get(arrangement.sort), np.ndarray) else ""
+        groups = faces.values(arrangement.group) if arrangement.group else None
+        self.grid.set_faces(faces, rows, value=value, groups=groups if isinstance(groups, Labels) else None)
+        self.grid.set_empty(
+            tr("No face matches"),
+            tr("No face matches {filter}. Clear the filter (Esc) or widen it.", filter=arrangement.filter)
+            if arrangement.filter
+            else tr("All faces are excluded. Take them back from the Gallery menu."),
+        )
+        self.count.setText(plural(len(rows), "{n} face", "{n} faces"))
+        self.of.setText(self._summary(len(rows)))
+
+    def _summary(self, shown: int) -> str:
+        workspace = self.desk.workspace
+        faces = workspace.faces
+        assert faces is not None
+        parts = []
+        if shown < len(faces):
+            parts.append(tr("of {total}", total=len(faces)))
+        codes = faces.identity.codes[workspace.shown]
+        people = int(np.count_nonzero(np.bincount(codes[codes >= 0]))) if (codes >= 0).any() else 0
+        parts.append(plural(people, "{n} identity", "{n} identities") if people else tr("no identities"))
+        if workspace.arrangement.filter:
+            parts.append(tr("filter on"))
+        if len(workspace.excluded):
+            parts.append(tr("{n} excluded", n=len(workspace.excluded)))
+        return " · ".join(parts)
+
+    def _fill_columns(self) -> None:
+        workspace = self.desk.workspace
+        faces, arrangement = workspace.faces, workspace.arrangement
+        assert faces is not None
+        with QSignalBlocker(self.sort), QSignalBlocker(self.group), QSignalBlocker(self.direction):
+            self.sort.clear()
+            self.sort.addItem(tr("gallery order"), "")
+            for name in faces.sortable:
+                self.sort.addItem(name, name)
+            self.sort.setCurrentIndex(max(0, self.sort.findData(arrangement.sort)))
+            self.direction.setChecked(arrangement.descending)
+            self.direction.setIcon(icons.icon("descending" if arrangement.descending else "ascending"))
+            self.direction.setToolTip(
+                tr("Largest first. Click for smallest first.") if arrangement.descending else tr("Smallest first. Click for largest first.")
+            )
+            self.direction.setEnabled(bool(arrangement.sort))
+            self.group.clear()
+            self.group.addItem(tr("none"), "")
+            for name in ("identity", *faces.columns):
+                column = faces.values(name)
+                if isinstance(column, Labels) and 1 < len(column.names) <= MOST_GROUPS:
+                    self.group.addItem(name, name)
+            self.group.setCurrentIndex(max(0, self.group.findData(arrangement.group)))
+
+    def _show_banner(self) -> None:
+        workspace = self.desk.workspace
+        assert workspace.faces is not None
+        diagnosis = workspace.diagnosis
+        bad = len(diagnosis.bad_ids) if diagnosis is not None else 0
+        if bad:
+            self.banner.tell(
+                tr("{n} of {total} pictures could not be read and are left out.", n=bad, total=len(workspace.faces)),
+                tr("All other pictures are here. The list says what is wrong with each."),
+                button=tr("Show them"),
+            )
+        elif workspace.notes:
+            self.banner.tell(workspace.notes[0], " ".join(workspace.notes[1:3]))
+        else:
+            self.banner.tell("")
+
+    def _show_faces(self) -> None:
+        workspace = self.desk.workspace
+        faces, selection = workspace.faces, workspace.selection
+        if faces is None:
+            return
+        if self.view == "loupe":
+            self.loupe.set_face(faces, faces.row_of(selection.current))
+        elif self.view == "compare":
+            self.compare.set_faces(faces, faces.rows_of(selection.ids)[:4])
