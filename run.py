@@ -118,7 +118,7 @@ def trouble_from_os_error(error, root):
 # Looked for in this order: the first lines are causes, the later ones often only follow from them.
 _DISK = r"No space left on device|Errno 28\b|Disk quota exceeded|not enough space on the disk|WinError 112\b"
 _CERTIFICATE = r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|SSLCertVerificationError"
-_DAMAGED = r"DO NOT MATCH THE HASHES|BadZipFile|zipfile\.Bad|IncompleteRead|Connection broken|invalid wheel"
+_DAMAGED = r"DO NOT MATCH THE HASHES|BadZipFile|zipfile\.Bad|IncompleteRead|invalid wheel"
 _RIGHTS = r"Permission denied|Read-only file system|Errno 13\b|Errno 30\b|Access is denied|WinError 5\b"
 _NETWORK = (
     r"NewConnectionError|NameResolutionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|Max retries exceeded|"
@@ -152,13 +152,14 @@ def trouble_from_output(text, code, root, log):
             "Check the network connection (or the proxy and index of your pip configuration), then run the same "
             "command again. " + see,
         )
-    missing = re.search(r"No matching distribution found for (\S+)", text)
+    # When a pinned version is not there, pip speaks of a conflict with the constraint.
+    missing = re.search(r"(?:No matching distribution found for|The user requested \(constraint\)) (\S+)", text)
     if missing:
         return Trouble(
             "The package index has no %s for Python %d.%d on this system."
             % ((missing.group(1),) + tuple(sys.version_info[:2])),
-            "Run this file with Python 3.11, 3.12 or 3.13 (64 bit), or check which index your pip configuration names. "
-            + see,
+            "Run this file with Python 3.11, 3.12 or 3.13 (64 bit); if it is one, check the network and the index that "
+            "your pip configuration names. " + see,
         )
     if code in (-9, 137) or "MemoryError" in text:
         return Trouble(
@@ -454,9 +455,7 @@ class Setup:
         env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         apt = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]
         self.run(apt + ["update"], log, self.progress, env=env)  # its failure shows in the next line
-        code, _ = self.run(
-            apt + ["install", "-y", "--no-install-recommends"] + packages, log, self.progress, env=env
-        )
+        code, _ = self.run(apt + ["install", "-y", "--no-install-recommends"] + packages, log, self.progress, env=env)
         self.progress.end()
         if code != 0:
             say("apt-get could not install %s. Details: %s" % (" ".join(packages), self.log))
@@ -537,20 +536,19 @@ def install_line(wanted):
 def launch(command):
     """Run a command in the foreground and return its exit code. Signals sent to this process reach it."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
-    before = {}
-    process = subprocess.Popen(command, env=env)
+    started = []
 
     def forward(number, _frame):
-        with contextlib.suppress(OSError):
-            process.send_signal(number)
+        # Ctrl-C reaches the command by itself: it belongs to the same terminal.
+        if number != signal.SIGINT and started:
+            with contextlib.suppress(OSError):
+                started[0].send_signal(number)
 
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, forward) for number in numbers}
     try:
-        # Ctrl-C reaches the child by itself: it belongs to the same terminal.
-        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for name in () if WINDOWS else ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name)
-            before[number] = signal.signal(number, forward)
-        return process.wait()
+        started.append(subprocess.Popen(command, env=env))
+        return started[0].wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -587,11 +585,8 @@ def show(setup):
         if code not in (NO_DISPLAY, -6) or display_opens(setup):
             return exit_code(code)
     out = os.path.join(setup.root, "tour")
-    say("No display can be opened here, so FaceLens draws its tour into files.")
-    code = launch(facelens + ["tour", "--out", out])
-    if code == 0:
-        say("The tour is in %s." % out)
-    return exit_code(code)
+    say("No display can be opened here, so FaceLens draws its tour into files in %s." % out)
+    return exit_code(launch(facelens + ["tour", "--out", out]))
 
 
 def test(setup, arguments):
