@@ -189,7 +189,7 @@ class Progress:
         self.live = self.stream.isatty()
         self.started = time.monotonic()
         self.note = ""
-        self.last_stage = ""
+        self.told = set()
 
     def line(self, text):
         """Read one line of pip's output."""
@@ -197,7 +197,7 @@ class Progress:
         if found:
             return self._show("Looking up packages", re.split(r"[=<>!~\[;(]", found.group(1))[0])
         found = re.match(r"\s*(?:Downloading|Using cached) (?:\S*/)?([^\s/]+?)-([^-\s]+)\S*(?: (\(.+\)))?", text)
-        if found:
+        if found and ".metadata" not in text:
             return self._show("Downloading packages", " ".join(part for part in found.groups() if part))
         found = re.match(r"Installing collected packages: (.+)", text)
         if found:
@@ -221,10 +221,10 @@ class Progress:
         self.note = stage + (": " + detail if detail else "")
         if self.live:
             self._draw()
-        elif stage != self.last_stage:
+        elif stage not in self.told:  # pip goes to and fro between looking up and downloading
             self.stream.write("  %s\n" % stage)
             self.stream.flush()
-        self.last_stage = stage
+        self.told.add(stage)
 
     def _draw(self):
         text = "  %3.0f s  %s" % (time.monotonic() - self.started, self.note)

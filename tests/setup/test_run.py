@@ -588,6 +588,8 @@ def test_pip_is_told_in_short_lines() -> None:
         "Collecting torch>=2.10 (from facelens==0.1.0)",
         "  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl.metadata (29 kB)",
         "  Downloading numpy-2.4.6-cp311-cp311-linux_x86_64.whl (17 MB)",
+        "Collecting sympy (from torch)",
+        "  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (180 MB)",
         "Installing collected packages: mpmath, numpy, torch",
         "Successfully installed mpmath-1.3.0",
     ):
@@ -599,6 +601,18 @@ def test_pip_is_told_in_short_lines() -> None:
         "",
     ]
     assert progress.note == "Unpacking 3 packages"
+
+
+def test_a_terminal_sees_one_line_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    progress = run.Progress(out)
+    progress.line("  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (180 MB)")
+    assert progress.note == "Downloading packages: torch 2.13.0 (180 MB)"
+    progress.tick()
+    assert out.getvalue().count("\r") == 2 and "\n" not in out.getvalue()
+    progress.end()
+    assert out.getvalue().endswith("\r\033[K")
 
 
 # ------------------------------------------------------------------------------------------------------- for real
