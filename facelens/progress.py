@@ -18,7 +18,9 @@ def silent(done: int, total: int, note: str = "") -> None:
     """The tick of scripts and tests that do not watch."""
 
 
-def ticking(items: Sequence[T] | Iterable[T], tick: Tick, *, total: int | None = None, every: int = 1, note: str = "") -> Iterator[T]:
+def ticking(
+    items: Sequence[T] | Iterable[T], tick: Tick, *, total: int | None = None, every: int = 1, note: str = ""
+) -> Iterator[T]:
     """Yield `items`, telling `tick` before every `every`-th one and once at the end.
 
     >>> seen = []
@@ -35,3 +37,15 @@ def ticking(items: Sequence[T] | Iterable[T], tick: Tick, *, total: int | None =
         yield item
         done += 1
     tick(done, max(count, done), note)
+
+
+def offer(tick: Tick, value: object) -> None:
+    """Hand an intermediate result to whoever watches; nothing happens where nobody takes them.
+
+    A tick that takes them has a method `partial(value)`. Values go to another process: give what is new, not all.
+
+    >>> offer(silent, "half of it")
+    """
+    take = getattr(tick, "partial", None)
+    if take is not None:
+        take(value)

@@ -206,8 +206,9 @@ def _equal(labels: Labels, name: str) -> Mask:
         found[at] = True
         return found
     folded = _names(labels)
-    found = np.diff(folded.offsets) == len(_bytes(_fold(name)))
-    return found & _containing(folded, name)
+    length = len(_bytes(_fold(name)))
+    same: Mask = _containing(folded, name) & np.equal(np.diff(folded.offsets), length)
+    return same
 
 
 def _by_code(labels: Labels, names: Mask) -> Mask:
@@ -260,8 +261,8 @@ class _Present:
         if name.casefold() == "landmarks" and name not in faces.columns:
             if faces.landmarks is None:
                 return np.zeros(len(faces), bool)
-            present: Mask = np.isfinite(faces.landmarks.reshape(len(faces), 10)).all(axis=1)
-            return present
+            whole: Mask = np.logical_and.reduce(np.isfinite(faces.landmarks.reshape(len(faces), 10)), axis=1)
+            return whole
         name = _column(self.text, self.column, faces)
         if name == "path":
             return np.diff(faces.paths.offsets) > 0
@@ -589,6 +590,34 @@ def adding(text: str, term: str) -> str:
     """
     terms = _joinable(text)
     return " and ".join([*terms, *(new for new in _joinable(term) if new not in terms)])
+
+
+def choice(text: str, column: str) -> tuple[int, tuple[str, ...]] | None:
+    """The term that only chooses among names of `column`, as its number and those names.
+
+    >>> choice('blur > 0.2 and (identity = Ann or identity = "Bo C")', "identity")
+    (1, ('Ann', 'Bo C'))
+    """
+    for i, term in enumerate(parse(text).terms):
+        node = _Reader(term).test()
+        tests = node.parts if isinstance(node, _Joined) and node.join is np.logical_or else (node,)
+        names = tuple(test.value.value for test in tests if isinstance(test, _Compare) and test.operator.value == "=")
+        if len(names) == len(tests) and all(
+            _fold(test.column.value) == column for test in tests if isinstance(test, _Compare)
+        ):
+            return i, names
+    return None
+
+
+def choosing(text: str, column: str, names: list[str]) -> str:
+    """The filter with its choice among names of `column` replaced; no name takes the choice away.
+
+    >>> choosing('blur > 0.2 and identity = Ann', "identity", ["Bo", "Cy"])
+    'blur > 0.2 and (identity = Bo or identity = Cy)'
+    """
+    found = choice(text, column)
+    rest = text if found is None else without(text, found[0])
+    return adding(rest, " or ".join(comparison(column, "=", name) for name in names)) if names else rest
 
 
 def _joinable(text: str) -> list[str]:
