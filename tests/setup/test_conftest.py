@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,16 @@ def test_home_is_a_fresh_folder(facelens_home: Path) -> None:
 
 def test_qt_is_offscreen() -> None:
     assert os.environ["QT_QPA_PLATFORM"] == os.environ.get("FACELENS_TEST_PLATFORM", "offscreen")
+
+
+@pytest.mark.xvfb
+def test_a_virtual_display_opens_real_windows(xvfb: str) -> None:
+    code = """if True:
+        from PySide6.QtGui import QGuiApplication
+        application = QGuiApplication([])
+        size = application.primaryScreen().size()
+        print(application.platformName(), size.width(), size.height())
+    """
+    env = dict(os.environ, DISPLAY=xvfb, QT_QPA_PLATFORM="xcb")
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["xcb", "1440", "900"], done.stderr

@@ -281,7 +281,8 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize(("output", "sentence"), OUTPUTS.items(), ids=lambda text: text[-40:])
-def test_what_the_output_of_a_failed_pip_means(output: str, sentence: str) -> None:
+def test_what_the_output_of_a_failed_pip_means(output: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "ROOM_GB", 2.2)
     trouble = run.trouble_from_output(output, 1, "ROOT", "LOG")
     assert trouble.message == sentence
     assert trouble.hint and "Traceback" not in trouble.hint
@@ -401,7 +402,7 @@ def test_the_second_waits_for_the_first_and_installs_nothing(
 
     monkeypatch.setattr(run.time, "sleep", first_finishes)
     setup.prepare("base")
-    assert fake.count("venv") == 1
+    assert fake.count("venv") == 1 and fake.count("pip") == 2
     assert capsys.readouterr().err.count("Another run.py is setting up this folder; waiting for it to finish.") == 1
 
 
@@ -575,7 +576,7 @@ def test_an_unknown_word_says_how_to_reach_facelens(setup: Any, capsys: Any) -> 
 def test_exit_codes_and_signals_pass_through() -> None:
     assert run.launch([sys.executable, "-c", "raise SystemExit(5)"]) == 5
     # A signal to run.py reaches the command, which ends in its own way.
-    child = "import os, signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n"
+    child = "import os, signal, sys\nsignal.alarm(20)\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n"
     child += "os.kill(os.getppid(), signal.SIGTERM)\nwhile True: signal.pause()"
     assert run.launch([sys.executable, "-c", child]) == 9
     assert run.exit_code(-15) == 143
