@@ -1,0 +1,89 @@
+"""The card that tells more about the face under the pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtWidgets import QWidget
+
+from facelens.views import icons, theme
+from facelens.views.controls import draw_text
+
+SIZE = QSize(208, 76)
+DELAY = 120  # ms
+AWAY = 14  # px between the point and the card
+FACE = 64
+
+
+class HoverCard(QWidget):
+    """208 x 76: the face, its name, its file, two lines of the values in play. Takes no pointer events."""
+
+    def __init__(self, owner: QWidget) -> None:
+        super().__init__(owner)
+        self._owner = owner
+        self._pixmap: QPixmap | None = None
+        self._name = self._file = ""
+        self._lines: tuple[str, ...] = ()
+        self._broken = False
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFixedSize(SIZE)
+        self.hide()
+
+    def tell(
+        self, pixmap: QPixmap | None, name: str, *, file: str = "", lines: Sequence[str] = (), broken: bool = False
+    ) -> None:
+        """Set what is on the card."""
+        self._pixmap, self._name, self._file, self._lines, self._broken = pixmap, name, file, tuple(lines), broken
+        self.update()
+
+    def place(self, target: QRect, *, away: int = AWAY) -> None:
+        """Show the card above `target` (in the owner's coordinates), below where there is no room, never over it."""
+        window = self._owner.window()
+        if self.parentWidget() is not window:
+            self.setParent(window)  # may lie outside its view, not outside the window
+        corner = self._owner.mapTo(window, target.topLeft())
+        box = QRect(corner, target.size())
+        x = min(max(box.center().x() - self.width() // 2, 4), max(4, window.width() - self.width() - 4))
+        y = box.top() - away - self.height()
+        if y < 4:
+            y = box.bottom() + 1 + away
+        self.move(QPoint(x, y))
+        self.show()
+        self.raise_()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        now = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
+        painter.setPen(QPen(now.q("line2"), 1))
+        painter.setBrush(now.q("raised"))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        face = QRectF(6, 6, FACE, FACE)
+        if self._pixmap is not None:
+            size = QSize(self._pixmap.width(), self._pixmap.height()).scaled(
+                QSize(FACE, FACE), Qt.AspectRatioMode.KeepAspectRatio
+            )
+            inner = QRectF(0, 0, size.width(), size.height())
+            inner.moveCenter(face.center())
+            painter.drawPixmap(inner, self._pixmap, QRectF(self._pixmap.rect()))
+        else:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(now.q("hover"))
+            painter.drawRoundedRect(face, 3, 3)
+            if self._broken:
+                icons.paint(painter, QRectF(face.center().x() - 9, face.center().y() - 9, 18, 18), "warning", "warn")
+        left, width = 78, self.width() - 84
+        draw_text(painter, QRectF(left, 6, width, 16), self._name, "text", 11, bold=True)
+        draw_text(painter, QRectF(left, 22, width, 15), self._file, "text3", 10)
+        if self._broken:
+            painter.setFont(theme.font(10))
+            painter.setPen(now.q("warn"))
+            words = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
+            painter.drawText(QRectF(left, 38, width, 32), int(words), " ".join(self._lines))
+            return
+        for line, y in zip(self._lines, (39, 54)):
+            draw_text(painter, QRectF(left, y, width, 15), line, "text2", 10)
