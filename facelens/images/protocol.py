@@ -27,9 +27,13 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """A named test: 1:1 pairs, and sets of rows or templates for search ("query", "gallery", "gallery1", "gallery2")."""
+    """A named test: 1:1 pairs, and sets for search ("query", "gallery", "gallery1", "gallery2").
+
+    Groups hold rows of the FaceSet or, where `groups_of` is "template", template numbers.
+    """
 
     name: str
     pairs: Pairs | None = None
     groups: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what the reader left out and why, one sentence each
+    groups_of: str = "face"
