@@ -599,7 +599,7 @@ def choice(text: str, column: str) -> tuple[int, tuple[str, ...]] | None:
     (1, ('Ann', 'Bo C'))
     """
     for i, term in enumerate(parse(text).terms):
-        node = _Reader(term).test()
+        node = _either(_Reader(term).any())
         tests = node.parts if isinstance(node, _Joined) and node.join is np.logical_or else (node,)
         names = tuple(test.value.value for test in tests if isinstance(test, _Compare) and test.operator.value == "=")
         if len(names) == len(tests) and all(

@@ -134,6 +134,7 @@ class _Entry:
 
     def __init__(self, job: Job, then: Callable[[Job], None] | None, partial: Callable[[object], None] | None) -> None:
         self.job = job
+        self.serial = 0  # a retried job keeps its number, but is a new one to the worker
         self.then = then
         self.partial = partial
         self.pace = Pace()
@@ -179,6 +180,7 @@ class JobQueue:
         self._lock = threading.RLock()
         self._entries: dict[int, _Entry] = {}
         self._numbers = 0
+        self._serials = 0
         self._waiting: deque[_Entry] = deque()  # for the worker
         self._current: _Entry | None = None  # in the worker
         self._listeners: list[Callable[[Job], None]] = []
@@ -209,21 +211,8 @@ class JobQueue:
         with self._lock:
             if self._closing:
                 raise RuntimeError("the job queue has been shut down")
-            if request.slot:
-                for entry in list(self._entries.values()):
-                    if entry.job.request.slot == request.slot and not entry.job.state.ended:
-                        self._cancel(entry)
             self._numbers += 1
-            entry = _Entry(Job(self._numbers, request), then, partial)
-            self._entries[self._numbers] = entry
-            self._changed(entry)
-            if request.place == "thread":
-                self._inbox.put(entry)
-                self._grow_pool()
-            else:
-                self._waiting.append(entry)
-            self._serve_soon()
-            return entry.job.number
+            return self._put(_Entry(Job(self._numbers, request), then, partial))
 
     def cancel(self, number: int) -> None:
         """Stop a job: at once when it waits, at its next tick when it runs. Nothing happens to one that has ended."""
@@ -233,14 +222,21 @@ class JobQueue:
                 self._cancel(entry)
                 self._worker.poke()
 
-    def retry(self, number: int) -> int:
-        """Submit a failed or cancelled job again, as a new job in place of the old one."""
+    def cancel_slot(self, slot: str) -> None:
+        """Stop whatever waits or runs in a slot."""
         with self._lock:
-            entry = self._entries.get(number)
-            if entry is None or entry.job.state not in (State.FAILED, State.CANCELLED):
-                raise ValueError(f"job {number} has not failed or been cancelled")
-            del self._entries[number]
-            return self.submit(entry.job.request, then=entry.then, partial=entry.partial)
+            for entry in list(self._entries.values()):
+                if entry.job.request.slot == slot and not entry.job.state.ended:
+                    self.cancel(entry.job.number)
+
+    def retry(self, number: int) -> int:
+        """Do a failed or cancelled job again, under its old number."""
+        with self._lock:
+            old = self._entries.get(number)
+            if self._closing or old is None or old.job.state not in (State.FAILED, State.CANCELLED):
+                raise ValueError(f"job {number} cannot be retried")
+            del self._entries[number]  # back in as the newest
+            return self._put(_Entry(Job(number, old.job.request), old.then, old.partial))
 
     def dismiss(self, number: int) -> None:
         """Take an ended job off the list."""
@@ -334,6 +330,22 @@ class JobQueue:
             self._listeners.clear()
 
     # Changes; the lock is held
+
+    def _put(self, entry: _Entry) -> int:
+        request = entry.job.request
+        if request.slot:
+            self.cancel_slot(request.slot)
+        self._serials += 1
+        entry.serial = self._serials
+        self._entries[entry.job.number] = entry
+        self._changed(entry)
+        if request.place == "thread":
+            self._inbox.put(entry)
+            self._grow_pool()
+        else:
+            self._waiting.append(entry)
+        self._serve_soon()
+        return entry.job.number
 
     def _cancel(self, entry: _Entry) -> None:
         entry.unwanted = True
@@ -465,7 +477,7 @@ class JobQueue:
                 return
             if not current.told_to_stop:
                 current.told_to_stop = True
-                self._worker.send("cancel", current.job.number)
+                self._worker.send("cancel", current.serial)
             if current.kill_at <= time.monotonic():
                 job = current.job
                 _log.warning("job %d (%s) did not stop; its worker is ended", job.number, job.request.title)
@@ -486,7 +498,7 @@ class JobQueue:
             self._begin(entry)
         request = entry.job.request
         try:
-            self._worker.send("job", entry.job.number, payload=(request.call, request.args, dict(request.kwargs)))
+            self._worker.send("job", entry.serial, payload=(request.call, request.args, dict(request.kwargs)))
         except OSError as error:
             self._fail(entry, _no_start(error), traceback.format_exc())
         except Exception as error:  # whatever a type raises when it cannot be pickled
@@ -512,7 +524,7 @@ class JobQueue:
             return
         with self._lock:
             entry = self._current
-        if entry is None or entry.job.number != news.number:
+        if entry is None or entry.serial != news.number:
             return
         try:
             loaded = news.load() if news.kind != "tick" else None
