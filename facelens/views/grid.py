@@ -1,7 +1,7 @@
 """The thumbnail grid: a million faces without an object for any of them; every position is computed.
 
 A click selects (Ctrl toggles, Shift takes the range, Alt takes away). A drag from empty ground or from a face that is
-not selected draws a rubber band (Shift adds, Alt takes away, both intersect); from a selected face it carries files out.
+not selected draws a rubber band (Shift adds, Alt takes away, both intersect); from a selected one it carries files out.
 The grid changes nothing itself: it says what the user wants and shows the Selection it is given.
 """
 
@@ -43,7 +43,7 @@ from facelens.words import number, plural, tr
 SIZES = (48, 64, 80, 101, 128, 160, 224)
 DEFAULT_SIZE = 101
 MARGIN = 11
-CAPTION = 14
+CAPTION, CAPTION_GAP = 14, 5  # under the ring of the current face
 SECTION = 30  # height of a group's heading
 SCROLL_BAR = 10
 SMALL = 64  # at this size and less only right and wrong are marked
@@ -116,7 +116,7 @@ class Layout:
             return None
         section, line, column = spot
         left, top = self.x(column), int(self.tops[section]) + self.heading + line * self.line
-        inside = left <= x < left + self.size and top <= y < top + self.size + 4 + CAPTION
+        inside = left <= x < left + self.size and top <= y < top + self.size + CAPTION_GAP + CAPTION
         place = int(self.starts[section]) + line * self.columns + column
         return place if inside and place < self.starts[section + 1] else None
 
@@ -470,7 +470,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         if selected:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(now.q("soft"))
-            painter.drawRoundedRect(box.adjusted(-4, -4, 4, 21), 5, 5)
+            painter.drawRoundedRect(box.adjusted(-4, -4, 4, 22), 5, 5)
         pixmap = self._thumbnails.get(faces, row, pixels)
         reason = self._thumbnails.broken(face) if pixmap is None else None
         excluded = _flag(self._marks.excluded, row)
@@ -496,9 +496,9 @@ class ThumbnailGrid(QAbstractScrollArea):
         if pixmap is None and reason is None:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(now.q("raised"))
-            painter.drawRoundedRect(QRectF(box.left(), box.bottom() + 7, self._size * 0.5, 6), 3, 3)
+            painter.drawRoundedRect(QRectF(box.left(), box.bottom() + 9, self._size * 0.5, 6), 3, 3)
             return
-        caption = QRectF(box.left(), box.bottom() + 3, self._size, CAPTION)
+        caption = QRectF(box.left(), box.bottom() + CAPTION_GAP, self._size, CAPTION)
         shown = self._value_text(row)
         if shown:
             draw_text(painter, caption, shown, "text" if selected else "text3", 10, align="right")
@@ -616,7 +616,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         lines = [reason] if reason else list(self.describe(faces, row) if self.describe else self._lines(faces, row))
         self._card.tell(pixmap, faces.label(row), file=faces.file_name(row), lines=lines, broken=reason is not None)
         # Above the picture and its ring, so that the face one looks at stays free.
-        self._card.place(self.cell_rect(place).adjusted(0, -6, 0, 4 + CAPTION), away=2)
+        self._card.place(self.cell_rect(place).adjusted(0, -6, 0, CAPTION_GAP + CAPTION), away=2)
 
     def _lines(self, faces: FaceSet, row: int) -> list[str]:
         lines = []
