@@ -86,7 +86,7 @@ def check_python():
     hint = "Install Python 3.11, 3.12 or 3.13 and run this file with it."
     for minor in range(NEWEST_PYTHON[1], OLDEST_PYTHON[1] - 1, -1):
         name = "python3.%d" % minor
-        if shutil.which(name):
+        if shutil.which(name) and starts(name):  # a version manager may have the name without the thing
             hint = "This computer has a newer one; run: %s run.py" % name
             break
     raise Trouble("FaceLens needs Python 3.11 or newer; this is %d.%d." % sys.version_info[:2], hint)
@@ -375,12 +375,7 @@ class Setup:
         return not os.path.exists(self.unfinished)
 
     def python_starts(self, code=""):
-        if not os.path.exists(self.python):
-            return False
-        try:
-            return subprocess.call([self.python, "-I", "-c", code], stderr=subprocess.DEVNULL) == 0
-        except OSError:
-            return False
+        return os.path.exists(self.python) and starts(self.python, code)
 
     def venv_version(self):
         try:
@@ -466,6 +461,14 @@ def say(text):
     # On stderr: the output of `run.py -- ARGS` belongs to the command.
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def starts(python, code=""):
+    """Whether this Python runs a line of code."""
+    try:
+        return subprocess.call([python, "-I", "-c", code], stderr=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
 
 
 def version_text():

@@ -310,13 +310,15 @@ def test_a_failed_install_says_one_sentence_and_the_next_step_and_heals(
 
 
 @pytest.mark.parametrize(
-    ("newer", "step"),
+    ("newer", "works", "step"),
     [
-        (None, "Install Python 3.11, 3.12 or 3.13 and run this file with it."),
-        ("python3.12", "This computer has a newer one; run: python3.12 run.py"),
+        (None, True, "Install Python 3.11, 3.12 or 3.13 and run this file with it."),
+        ("python3.12", True, "This computer has a newer one; run: python3.12 run.py"),
+        ("python3.12", False, "Install Python 3.11, 3.12 or 3.13 and run this file with it."),
     ],
 )
-def test_an_old_python(newer: str | None, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python(newer: str | None, works: bool, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "starts", lambda name: works)
     out = io.StringIO()
     monkeypatch.setattr(run, "sys", types.SimpleNamespace(version_info=(3, 8, 10, "final", 0), stderr=out))
     monkeypatch.setattr(run.shutil, "which", lambda name: name if name == newer else None)
