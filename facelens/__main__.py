@@ -48,7 +48,9 @@ def _complain(error: FaceLensError) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="facelens", description=tr("Look inside face embeddings. Everything stays on this computer."))
+    parser = argparse.ArgumentParser(
+        prog="facelens", description=tr("Look inside face embeddings. Everything stays on this computer.")
+    )
     parser.add_argument("--version", action="version", version=f"FaceLens {__version__}")
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND", required=True)
 
@@ -72,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     pairs.add_argument("gallery", type=Path)
     pairs.add_argument("--out", type=Path, required=True, help=tr("pairs.txt or NAME.bin"))
     pairs.add_argument("--folds", type=int, default=10)
-    pairs.add_argument("--per-fold", type=int, default=300, help=tr("genuine pairs in a fold, and as many impostor pairs"))
+    pairs.add_argument(
+        "--per-fold", type=int, default=300, help=tr("genuine pairs in a fold, and as many impostor pairs")
+    )
     pairs.add_argument("--seed", type=int, default=0)
     pairs.set_defaults(run=_pairs)
 
@@ -122,14 +126,13 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _pairs(arguments: argparse.Namespace) -> int:
-    from facelens.images import builder
-    from facelens.session.tasks import open_gallery
+    from facelens.session.tasks import build_protocol, open_gallery
 
     faces = open_gallery(arguments.gallery).faces
-    pairs = builder.build_pairs(faces, folds=arguments.folds, per_fold=arguments.per_fold, seed=arguments.seed)
-    write = builder.write_bin if arguments.out.suffix == ".bin" else builder.write_pairs_txt
-    write(arguments.out, faces, pairs)
-    print(tr("{n} pairs written to {path}.", n=len(pairs), path=arguments.out))
+    written = build_protocol(
+        faces, arguments.out, folds=arguments.folds, per_fold=arguments.per_fold, seed=arguments.seed
+    )
+    print(tr("{n} pairs written to {path}.", n=written, path=arguments.out))
     return 0
 
 
@@ -137,7 +140,14 @@ def _sample_build(arguments: argparse.Namespace) -> int:
     from facelens.images.synthetic.gallery import build_gallery
 
     size = {} if arguments.size is None else {"size": arguments.size}
-    build_gallery(arguments.out, identities=arguments.identities, pictures=arguments.pictures, seed=arguments.seed, tick=_Line(tr("Drawing")), **size)
+    build_gallery(
+        arguments.out,
+        identities=arguments.identities,
+        pictures=arguments.pictures,
+        seed=arguments.seed,
+        tick=_Line(tr("Drawing")),
+        **size,
+    )
     print(tr("The sample gallery is in {folder}.", folder=arguments.out.resolve()))
     return 0
 

@@ -24,7 +24,14 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def contact_sheet(
-    faces: FaceSet, rows: Rows, *, value: str = "", columns: int = 0, caption: str = "", pixels: int = 112, tick: Tick = silent
+    faces: FaceSet,
+    rows: Rows,
+    *,
+    value: str = "",
+    columns: int = 0,
+    caption: str = "",
+    pixels: int = 112,
+    tick: Tick = silent,
 ) -> Figure:
     """Draw the faces at `rows` in that order; `value` is a column whose number stands under each face.
 
@@ -43,9 +50,15 @@ def contact_sheet(
     with style():
         figure = Figure(figsize=(width, height))
         title = caption or faces.name
-        counted = plural(total, "{n} face", "{n} faces") if total == len(rows) else tr("first {n} of {total} faces", n=len(rows), total=total)
+        counted = (
+            plural(total, "{n} face", "{n} faces")
+            if total == len(rows)
+            else tr("first {n} of {total} faces", n=len(rows), total=total)
+        )
         figure.text(side / width, 1 - 0.2 / height, title, fontsize=9, fontweight="bold", va="center")
-        figure.text(1 - side / width, 1 - 0.2 / height, counted, color=INK["text3"], fontsize=7, ha="right", va="center")
+        figure.text(
+            1 - side / width, 1 - 0.2 / height, counted, color=INK["text3"], fontsize=7, ha="right", va="center"
+        )
         numbers = faces.columns.get(value)
         for i, row in enumerate(rows):
             tick(i, len(rows), tr("Drawing"))
@@ -56,11 +69,35 @@ def contact_sheet(
                 axes.imshow(decode.thumbnail_face(faces, int(row), pixels), aspect="equal", interpolation="antialiased")
             except InputError:
                 axes.imshow(np.full((1, 1, 3), 230, np.uint8))
-                axes.text(0.5, 0.5, tr("not readable"), transform=axes.transAxes, ha="center", va="center", fontsize=5, color=INK["text3"])
+                axes.text(
+                    0.5,
+                    0.5,
+                    tr("not readable"),
+                    transform=axes.transAxes,
+                    ha="center",
+                    va="center",
+                    fontsize=5,
+                    color=INK["text3"],
+                )
             shown = faces.label(int(row))
-            figure.text(x / width, (y + 0.12) / height, shown if len(shown) <= 15 else shown[:14] + "…", fontsize=5.4, color=INK["text2"], va="center")
+            figure.text(
+                x / width,
+                (y + 0.12) / height,
+                shown if len(shown) <= 15 else shown[:14] + "…",
+                fontsize=5.4,
+                color=INK["text2"],
+                va="center",
+            )
             if isinstance(numbers, np.ndarray):
-                figure.text((x + cell_w - 0.06) / width, (y + 0.12) / height, number(float(numbers[row])), fontsize=5.4, color=INK["text3"], ha="right", va="center")
+                figure.text(
+                    (x + cell_w - 0.06) / width,
+                    (y + 0.12) / height,
+                    number(float(numbers[row])),
+                    fontsize=5.4,
+                    color=INK["text3"],
+                    ha="right",
+                    va="center",
+                )
         tick(len(rows), len(rows), "")
     return figure
 
@@ -69,7 +106,9 @@ def save(figure: Figure, out: Path, *, dpi: int = 200) -> Path:
     """Write PNG, SVG or PDF by the ending; whole or not at all, and without a date so that the same figure gives the same file."""
     kind = out.suffix.lower().lstrip(".")
     if kind not in FORMATS:
-        raise InputError(tr("{name} has no ending that FaceLens can draw.", name=out.name), hint=tr("Use .png, .svg or .pdf."))
+        raise InputError(
+            tr("{name} has no ending that FaceLens can draw.", name=out.name), hint=tr("Use .png, .svg or .pdf.")
+        )
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": "FaceLens"}}[kind]
     with style(), atomic_write(out) as file:
         figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INK = {"base": "#ffffff", "text": "#1b1b1b", "text2": "#4a4a4a", "text3": "#666666", "line": "#d6d6d6", "good": "#08705b", "bad": "#b8253c", "A": "#4b2a8c", "B": "#7d5200"}
+INK = {
+    "base": "#ffffff",
+    "text": "#1b1b1b",
+    "text2": "#4a4a4a",
+    "text3": "#666666",
+    "line": "#d6d6d6",
+    "good": "#08705b",
+    "bad": "#b8253c",
+    "A": "#4b2a8c",
+    "B": "#7d5200",
+}
 
 _RC = {
     "font.family": "DejaVu Sans",

@@ -31,18 +31,24 @@ def faces_shown(workspace: Workspace) -> str:
 
 def some_selected(workspace: Workspace) -> str:
     """Needs a selection."""
-    return gallery_open(workspace) or ("" if len(workspace.selection) else tr("Needs a selection. Click a face, or press Ctrl+A."))
+    return gallery_open(workspace) or (
+        "" if len(workspace.selection) else tr("Needs a selection. Click a face, or press Ctrl+A.")
+    )
 
 
 def face_current(workspace: Workspace) -> str:
     """Needs a face that is looked at."""
-    return gallery_open(workspace) or ("" if workspace.selection.current is not None else tr("Needs a face. Click one first."))
+    return gallery_open(workspace) or (
+        "" if workspace.selection.current is not None else tr("Needs a face. Click one first.")
+    )
 
 
 def two_selected(workspace: Workspace) -> str:
     """Needs two to four faces."""
     n = len(workspace.selection)
-    return gallery_open(workspace) or ("" if 2 <= n <= 4 else tr("Needs two to four selected faces; {n} are selected.", n=n))
+    return gallery_open(workspace) or (
+        "" if 2 <= n <= 4 else tr("Needs two to four selected faces; {n} are selected.", n=n)
+    )
 
 
 def some_excluded(workspace: Workspace) -> str:
@@ -59,7 +65,9 @@ def identities_known(workspace: Workspace) -> str:
     """Needs names."""
     if workspace.faces is None:
         return gallery_open(workspace)
-    return "" if len(workspace.faces.identity.names) > 1 else tr("Needs two identities or more; this gallery has fewer.")
+    return (
+        "" if len(workspace.faces.identity.names) > 1 else tr("Needs two identities or more; this gallery has fewer.")
+    )
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,7 @@ class Action:
 
 MENUS = ("File", "Edit", "View", "Select", "Gallery", "Figure", "Window", "Help")
 
+# fmt: off
 ACTIONS: tuple[Action, ...] = (
     Action("gallery.open", "Open gallery folder…", "File", ("Ctrl+O",), "open", "A folder with one sub-folder per person, or with a manifest"),
     Action("gallery.open_file", "Open manifest, pairs or .bin…", "File", ("Ctrl+Shift+O",), "folder", "CSV, TSV, Parquet, pairs.txt, insightface .bin, IJB files"),
@@ -100,10 +109,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("motion.reduce", "Reduce motion", "View", (), checkable=True, line_above=True),
     Action("select.all", "Select all shown", "Select", ("Ctrl+A",), needs=faces_shown),
     Action("select.invert", "Invert selection", "Select", ("Ctrl+I",), needs=faces_shown),
-    Action("select.none", "Clear selection", "Select", ("Esc",), needs=gallery_open),
+    Action("select.none", "Step back", "Select", ("Esc",), "", "Closes what is open, then clears the selection, then the filter"),
     Action("select.identity", "Select this identity", "Select", ("Ctrl+Shift+I",), "", "All shown faces of the current face's identity", needs=face_current),
-    Action("select.next", "Next face", "Select", ("Right",), line_above=True, needs=faces_shown),
-    Action("select.previous", "Previous face", "Select", ("Left",), needs=faces_shown),
+    Action("select.next", "Next face", "Select", ("N",), line_above=True, needs=faces_shown),
+    Action("select.previous", "Previous face", "Select", ("Shift+N",), needs=faces_shown),
     Action("doctor.run", "Check the gallery again", "Gallery", (), "doctor", "Reads every picture and lists what is wrong", needs=gallery_open),
     Action("doctor.show", "Show what the doctor found", "Gallery", ("Ctrl+D",), "doctor", needs=gallery_open),
     Action("faces.exclude", "Exclude selected faces", "Gallery", ("Del",), "cross", "Leaves them out of the gallery here; nothing on disk changes", needs=some_selected, line_above=True),
@@ -126,5 +135,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("log.show", "Show the log", "Help", (), "log"),
     Action("application.about", "About FaceLens", "Help", (), "info"),
 )
+
+# fmt: on
 
 BY_ID = {action.id: action for action in ACTIONS}

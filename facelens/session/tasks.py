@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from facelens.errors import InputError
-from facelens.images import doctor, readers
+from facelens.images import builder, doctor, readers
 from facelens.images.faceset import FaceSet, Labels, Rows
 from facelens.progress import Tick, silent
 from facelens.words import tr
 
 
-def open_gallery(path: Path, *, kind: str | None = None, options: Mapping[str, str] | None = None, tick: Tick = silent) -> readers.Reading:
+def open_gallery(
+    path: Path, *, kind: str | None = None, options: Mapping[str, str] | None = None, tick: Tick = silent
+) -> readers.Reading:
     """Read a gallery; says so when it holds no picture at all."""
     reading = readers.read(path, kind=kind, options=options, tick=tick)
     if not len(reading.faces):
         raise InputError(
             tr("{name} holds no picture that FaceLens can list.", name=path.name),
-            hint=tr("Choose a folder with one sub-folder per person, a CSV or Parquet manifest, a pairs.txt or a .bin file."),
+            hint=tr(
+                "Choose a folder with one sub-folder per person, a CSV or Parquet manifest, a pairs.txt or a .bin file."
+            ),
         )
     return reading
 
@@ -35,8 +41,6 @@ def joined(first: FaceSet, second: FaceSet) -> FaceSet:
 
     Ids of the first stay; the second's get its name as source, so equal paths in two galleries do not clash.
     """
-    import os
-
     root = Path(os.path.commonpath([first.root.resolve(), second.root.resolve()]))
 
     def from_root(faces: FaceSet) -> list[bytes]:
@@ -69,13 +73,7 @@ def joined(first: FaceSet, second: FaceSet) -> FaceSet:
         landmarks=landmarks,
     )
     ids = np.concatenate([first.ids, both.ids[n:]])
-    return both if len(np.unique(ids)) < n + m else _with_ids(both, ids)
-
-
-def _with_ids(faces: FaceSet, ids: np.ndarray) -> FaceSet:
-    from dataclasses import replace
-
-    return replace(faces, ids=ids)
+    return both if len(np.unique(ids)) < n + m else replace(both, ids=ids)
 
 
 def _names(column: object, n: int) -> list[str | None]:
@@ -90,8 +88,21 @@ def _numbers(column: object, n: int) -> np.ndarray:
     return np.full(n, np.nan) if column is None else np.asarray(column, np.float64)
 
 
-def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, caption: str = "", theme: str = "light", tick: Tick = silent) -> Path:
+def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, value: str = "", tick: Tick = silent) -> Path:
     """Draw a contact sheet of the faces at `rows` to a file; the ending says the format."""
     from facelens.figures import sheet
 
-    return sheet.save(sheet.contact_sheet(faces, rows, caption=caption, tick=tick), out)
+    return sheet.save(sheet.contact_sheet(faces, rows, value=value, tick=tick), out)
+
+
+def build_protocol(
+    faces: FaceSet, out: Path, *, folds: int = 10, per_fold: int = 300, seed: int = 0, tick: Tick = silent
+) -> int:
+    """Write a verification list of the gallery as pairs.txt or .bin, by the ending; returns the number of pairs."""
+    tick(0, 2, tr("Choosing pairs"))
+    pairs = builder.build_pairs(faces, folds=folds, per_fold=per_fold, seed=seed)
+    tick(1, 2, tr("Writing"))
+    write = builder.write_bin if out.suffix == ".bin" else builder.write_pairs_txt
+    write(out, faces, pairs)
+    tick(2, 2, "")
+    return len(pairs)

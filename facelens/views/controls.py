@@ -304,6 +304,10 @@ class Header(QWidget):
         row.addWidget(self._subtitle, 1)
         self._row = row
 
+    def sizeHint(self) -> QSize:
+        # A dock gives its title bar the height of the hint, whatever the fixed height says.
+        return QSize(super().sizeHint().width(), 30)
+
     def title(self) -> str:
         return self._title.text()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -25,6 +27,16 @@ class Desk:
     thumbnails: Thumbnails
     settings: Settings
     act: Callable[[str], None]  # run an action by its id
+    open_path: Callable[[Path], None]  # open whatever lies there
+    notify: Callable[..., object]  # show a failure: notify(error, trace="")
+
+    remember: bool = True  # False in the tour: the user's own settings are neither shown nor changed
+
+    def settle(self, **changes: object) -> None:
+        """Change settings, and keep them."""
+        self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]
+        if self.remember:
+            self.settings.save()
 
     @property
     def workspace(self) -> Workspace:
@@ -43,6 +55,8 @@ class Panel(QWidget):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.desk = desk
         self._stale: frozenset[str] = self.reads
         # The store must not keep a closed panel alive.

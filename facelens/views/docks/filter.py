@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidge
 
 from facelens.session import filters
 from facelens.views import icons
-from facelens.views.controls import Chip
-from facelens.views.flow import FlowLayout
+from facelens.views.controls import Chip, FlowLayout
 from facelens.views.panel import Desk, Panel
 from facelens.words import tr
 
@@ -28,7 +27,9 @@ class FilterDock(Panel):
         self.line.setPlaceholderText(tr("Words, or blur > p90"))
         self.line.setAccessibleName(tr("Filter"))
         self.line.setToolTip(
-            tr('Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, joined by and, or, not. Enter applies, Esc clears.')
+            tr(
+                'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, joined by and, or, not. Enter applies, Esc clears.'
+            )
         )
         self.line.addAction(icons.icon("filter", colour="accent"), QLineEdit.ActionPosition.LeadingPosition)
         self.words = QStringListModel(self)
@@ -42,7 +43,7 @@ class FilterDock(Panel):
         self.problem.setTextFormat(Qt.TextFormat.PlainText)
         self.problem.hide()
         self.chips = QWidget()
-        self.flow = FlowLayout(self.chips, spacing=4)
+        self.flow = FlowLayout(self.chips)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(6)

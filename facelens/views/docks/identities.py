@@ -12,11 +12,19 @@ from dataclasses import replace
 import numpy as np
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter
-from PySide6.QtWidgets import QLineEdit, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from facelens.session import filters
 from facelens.views import icons, theme
-from facelens.views.controls import RIGHT, elide
+from facelens.views.controls import draw_text
 from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, tr
 
@@ -86,8 +94,8 @@ class _Row(QStyledItemDelegate):
                 painter.drawRoundedRect(place, 3, 3)
         painter.setBrush(theme.identity_colour(model.names[code], look))
         painter.drawEllipse(QPointF(box.x() + 41, box.center().y()), 4, 4)
-        elide(painter, box.adjusted(51, 0, -50, 0), text=index.data(), colour="text" if chosen else "text2")
-        elide(painter, box.adjusted(0, 0, -12, 0), text=f"{int(model.counts[code]):,}", colour="text3", align=RIGHT)
+        draw_text(painter, box.adjusted(51, 0, -50, 0), index.data(), "text" if chosen else "text2")
+        draw_text(painter, box.adjusted(0, 0, -12, 0), f"{int(model.counts[code]):,}", "text3", align="right")
         if option.state & QStyle.StateFlag.State_HasFocus and self.dock.list.hasFocus():
             painter.setPen(QColor(look.accent))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -141,7 +149,9 @@ class IdentitiesDock(Panel):
         self.list.setItemDelegate(_Row(self))
         self.list.setAccessibleName(tr("Identities"))
         self.list.setToolTip(tr("Click shows one identity, Ctrl+click adds one, Alt+click leaves one out."))
-        self.list.activated.connect(lambda index: self.choose(index.data(Qt.ItemDataRole.UserRole), Qt.KeyboardModifier.NoModifier))
+        self.list.activated.connect(
+            lambda index: self.choose(index.data(Qt.ItemDataRole.UserRole), Qt.KeyboardModifier.NoModifier)
+        )
         self.find.textChanged.connect(self._search)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 8, 0, 0)

@@ -98,7 +98,9 @@ class Strip(QWidget):
                 painter.fillRect(box, look.q("raised"))
             else:
                 side = min(pixmap.width(), pixmap.height())
-                painter.drawPixmap(box, pixmap, QRectF((pixmap.width() - side) / 2, (pixmap.height() - side) / 2, side, side))
+                painter.drawPixmap(
+                    box, pixmap, QRectF((pixmap.width() - side) / 2, (pixmap.height() - side) / 2, side, side)
+                )
             painter.restore()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -151,7 +153,9 @@ class InspectorDock(Panel):
         self.area.setWidget(inner)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setAccessibleName(tr("Details of the current face"))
-        self.empty = EmptyState("image", tr("No face chosen"), tr("Click a face in the gallery to see its scores and its file."))
+        self.empty = EmptyState(
+            "image", tr("No face chosen"), tr("Click a face in the gallery to see its scores and its file.")
+        )
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.area)
@@ -233,7 +237,9 @@ class InspectorDock(Panel):
     def _file_facts(self, faces: FaceSet, row: int) -> list[tuple[str, str]]:
         facts = []
         if "width" in faces.columns and not np.isnan(float(faces.columns["width"][row])):  # type: ignore[index]
-            wide, high, channels, size = (float(faces.columns[key][row]) for key in ("width", "height", "channels", "bytes"))  # type: ignore[index]
+            wide, high, channels, size = (
+                float(faces.columns[key][row]) for key in ("width", "height", "channels", "bytes")
+            )  # type: ignore[index]
             kind = {1: tr("grey"), 3: "RGB", 4: "RGBA"}.get(int(channels), str(int(channels)))
             facts.append((tr("size"), f"{wide:.0f} × {high:.0f}, {kind}, {size / 1000:,.1f} kB"))
         for name, column in faces.columns.items():
@@ -253,7 +259,9 @@ class InspectorDock(Panel):
     def _on_strip(self, row: int) -> None:
         faces = self.desk.workspace.faces
         if faces is not None:
-            self.desk.store.update(selection=self.desk.workspace.selection.looking_at(int(faces.ids[row])), initiator=self)
+            self.desk.store.update(
+                selection=self.desk.workspace.selection.looking_at(int(faces.ids[row])), initiator=self
+            )
 
 
 def _section(title: str, note: str) -> QWidget:

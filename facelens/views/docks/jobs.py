@@ -20,9 +20,17 @@ def progress_text(job: Job) -> str:
         case State.WAITING:
             return tr("waiting")
         case State.CANCELLED:
-            return tr("cancelled at {done} of {total}; finished work is kept", done=job.done, total=job.total) if job.total else tr("cancelled")
+            return (
+                tr("cancelled at {done} of {total}; finished work is kept", done=job.done, total=job.total)
+                if job.total
+                else tr("cancelled")
+            )
         case State.FAILED:
-            return job.error.message if isinstance(job.error, FaceLensError) else tr("failed: {error}", error=type(job.error).__name__)
+            return (
+                job.error.message
+                if isinstance(job.error, FaceLensError)
+                else tr("failed: {error}", error=type(job.error).__name__)
+            )
         case State.DONE:
             parts = [plural(job.total, "{n} done", "{n} done")] if job.total else [tr("done")]
             if job.started is not None and job.finished is not None:
@@ -81,15 +89,19 @@ class JobRow(QWidget):
         self.bar.setRange(0, 1000 if job.total or job.state is not State.RUNNING else 0)
         share = 1.0 if job.state is State.DONE else job.done / job.total if job.total else 0.0
         self.bar.setValue(round(1000 * share))
-        self.bar.setAccessibleName(tr("{title}: {percent} percent", title=job.request.title, percent=round(100 * share)))
-        kind = {State.DONE: "done", State.FAILED: "failed"}.get(job.state, "")
-        if self.bar.objectName() != kind:
-            self.bar.setObjectName(kind)
+        self.bar.setAccessibleName(
+            tr("{title}: {percent} percent", title=job.request.title, percent=round(100 * share))
+        )
+        kind = {State.DONE: "good", State.FAILED: "bad"}.get(job.state, "")
+        if self.bar.property("kind") != kind:
+            self.bar.setProperty("kind", kind)
             self.bar.style().unpolish(self.bar)
             self.bar.style().polish(self.bar)
         ended = job.state in (State.DONE, State.FAILED, State.CANCELLED)
         self.cancel.setToolTip(tr("Remove from the list") if ended else tr("Cancel; finished work is kept"))
-        self.cancel.setAccessibleName(tr("Remove {title}", title=job.request.title) if ended else tr("Cancel {title}", title=job.request.title))
+        self.cancel.setAccessibleName(
+            tr("Remove {title}", title=job.request.title) if ended else tr("Cancel {title}", title=job.request.title)
+        )
         self.retry.setVisible(job.state in (State.FAILED, State.CANCELLED))
         self.details.setVisible(job.state is State.FAILED)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
@@ -28,7 +29,7 @@ class LogDock(Panel):
         self.lines.setMaximumBlockCount(2_000)
         self.lines.setFont(theme.font(10, mono=True))
         self.lines.setAccessibleName(tr("Log"))
-        self.lines.setToolTip(tr("The same lines are in {path}", path=log.path_for_display()))
+        self.lines.setToolTip(tr("The same lines are in {path}", path=log.shortened(str(log.path()), paths=True)))
         self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         copy = QPushButton(tr("Copy"))
         copy.setToolTip(tr("Copy all lines"))
@@ -53,5 +54,7 @@ class LogDock(Panel):
         self.bridge.close()
         super().close_panel()
 
-    def _append(self, record: logging.LogRecord) -> None:
-        self.lines.appendPlainText(log.formatted(record))
+    def _append(self, line: log.Line) -> None:
+        clock = time.strftime("%H:%M:%S", time.localtime(line.time))
+        level = "" if line.level <= logging.INFO else logging.getLevelName(line.level).lower() + ": "
+        self.lines.appendPlainText(f"{clock}  {level}{line.text}")

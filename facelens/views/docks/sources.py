@@ -6,10 +6,18 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from facelens.views import icons, theme
-from facelens.views.controls import RIGHT, elide
+from facelens.views.controls import draw_text
 from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, tr
 
@@ -33,8 +41,8 @@ class _Row(QStyledItemDelegate):
             painter.setBrush(ground)
             painter.drawRoundedRect(box.adjusted(4, 1, -4, -1), 4, 4)
         icons.paint(painter, QRectF(box.x() + 12, box.y() + 5.5, 14, 14), "folder", "accent" if is_open else "text3")
-        elide(painter, box.adjusted(33, 0, -62, 0), text=index.data(), colour="text" if is_open else "text2")
-        elide(painter, box.adjusted(0, 0, -12, 0), text=index.data(COUNT), colour="text3", px=10, align=RIGHT)
+        draw_text(painter, box.adjusted(33, 0, -62, 0), index.data(), "text" if is_open else "text2")
+        draw_text(painter, box.adjusted(0, 0, -12, 0), index.data(COUNT), "text3", 10, align="right")
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QColor(look.accent))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -69,7 +77,11 @@ class SourcesDock(Panel):
         self.list.clear()
         opened = self.desk.workspace.source
         rows = [(opened.path, opened.name, opened.faces)] if opened else []
-        rows += [(Path(r.path), r.name, r.faces) for r in self.desk.settings.recent if opened is None or Path(r.path) != opened.path]
+        rows += [
+            (Path(r.path), r.name, r.faces)
+            for r in self.desk.settings.recent
+            if opened is None or Path(r.path) != opened.path
+        ]
         for path, name, faces in rows[:12]:
             item = QListWidgetItem(escaped(name))
             item.setData(PATH, str(path))

@@ -1,1 +1,8 @@
-"""One file per panel of the stage."""
+"""One file per panel of the stage. PANELS is in display order."""
+
+from __future__ import annotations
+
+from facelens.views.panels.doctor import DoctorPanel
+from facelens.views.panels.gallery import GalleryPanel
+
+PANELS = (GalleryPanel, DoctorPanel)

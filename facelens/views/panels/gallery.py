@@ -12,11 +12,10 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSlider, QStackedWidget, QVBoxLayout, QWidget
 
-from facelens.errors import InputError
 from facelens.images.faceset import Ids, Labels
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons
-from facelens.views.controls import Banner, Segment, Segmented, label, tool_button
+from facelens.views.controls import Banner, Segmented, label, tool_button
 from facelens.views.grid import SIZES, ThumbnailGrid
 from facelens.views.loupe import Compare, Loupe
 from facelens.views.panel import Desk, Panel
@@ -77,8 +76,8 @@ class GalleryPanel(Panel):
         self.group.setAccessibleName(tr("Group by"))
         self.group.setToolTip(tr("Put faces with the same value under one heading."))
         self.group.setMinimumWidth(76)
-        shapes = (("grid", tr("Grid (G)")), ("loupe", tr("Loupe (E)")), ("compare", tr("Compare (C)")))
-        self.mode = Segmented([Segment(key, text, key) for key, text in shapes], label=tr("View"))
+        shapes = [("grid", tr("Grid (G)")), ("loupe", tr("Loupe (E)")), ("compare", tr("Compare (C)"))]
+        self.mode = Segmented(shapes, label=tr("View"), icons_only=True)
         self.size = QSlider(Qt.Orientation.Horizontal)
         self.size.setRange(0, len(SIZES) - 1)
         self.size.setFixedWidth(80)
@@ -105,7 +104,7 @@ class GalleryPanel(Panel):
         self.sort.activated.connect(self._on_sort)
         self.direction.toggled.connect(self._on_sort)
         self.group.activated.connect(self._on_sort)
-        self.mode.chosen.connect(self._on_mode)
+        self.mode.changed.connect(self._on_mode)
         self.size.valueChanged.connect(lambda i: self.grid.set_thumbnail_size(SIZES[i]))
         self.grid.thumbnail_size_changed.connect(self._on_size)
         self.grid.select.connect(self._on_select)
@@ -144,9 +143,9 @@ class GalleryPanel(Panel):
             initiator=self,
         )
 
-    def _on_mode(self, view: str) -> None:
+    def _on_mode(self, place: int) -> None:
         self.mode.set_value(self.view)  # stays where it was when the action cannot be used
-        self.desk.act(f"view.{view}")
+        self.desk.act(f"view.{VIEWS[place]}")
 
     def _on_size(self, pixels: int) -> None:
         with QSignalBlocker(self.size):
@@ -200,10 +199,7 @@ class GalleryPanel(Panel):
         faces, arrangement = workspace.faces, workspace.arrangement
         assert faces is not None
         self._fill_columns()
-        try:
-            rows = workspace.shown
-        except InputError:
-            return  # the filter dock says what is wrong; the grid keeps what it showed
+        rows = workspace.shown
         value = arrangement.sort if isinstance(faces.columns.get(arrangement.sort), np.ndarray) else ""
         groups = faces.values(arrangement.group) if arrangement.group else None
         self.grid.set_faces(faces, rows, value=value, groups=groups if isinstance(groups, Labels) else None)
@@ -245,7 +241,9 @@ class GalleryPanel(Panel):
             self.direction.setChecked(arrangement.descending)
             self.direction.setIcon(icons.icon("descending" if arrangement.descending else "ascending"))
             self.direction.setToolTip(
-                tr("Largest first. Click for smallest first.") if arrangement.descending else tr("Smallest first. Click for largest first.")
+                tr("Largest first. Click for smallest first.")
+                if arrangement.descending
+                else tr("Smallest first. Click for largest first.")
             )
             self.direction.setEnabled(bool(arrangement.sort))
             self.group.clear()
@@ -262,15 +260,15 @@ class GalleryPanel(Panel):
         diagnosis = workspace.diagnosis
         bad = len(diagnosis.bad_ids) if diagnosis is not None else 0
         if bad:
-            self.banner.tell(
+            self.banner.set_message(
                 tr("{n} of {total} pictures could not be read and are left out.", n=bad, total=len(workspace.faces)),
                 tr("All other pictures are here. The list says what is wrong with each."),
                 button=tr("Show them"),
             )
         elif workspace.notes:
-            self.banner.tell(workspace.notes[0], " ".join(workspace.notes[1:3]))
+            self.banner.set_message(workspace.notes[0], " ".join(workspace.notes[1:3]))
         else:
-            self.banner.tell("")
+            self.banner.set_message("")
 
     def _show_faces(self) -> None:
         workspace = self.desk.workspace

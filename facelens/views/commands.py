@@ -1,0 +1,329 @@
+"""What each action of the table does in the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+
+from facelens import __version__
+from facelens.errors import FaceLensError
+from facelens.images import builder
+from facelens.images.faceset import FaceSet, Rows
+from facelens.session import filters, tasks
+from facelens.session.jobs import Job, Request, State
+from facelens.session.selection import Mode, Selection
+from facelens.session.workspace import Workspace
+from facelens.views import theme
+from facelens.views.sheets import BuildPairs, KeySheet, LocalData
+from facelens.words import plural, tr
+
+if TYPE_CHECKING:
+    from facelens.views.main_window import MainWindow
+
+PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
+
+
+class Commands:
+    """One method per action; `run` looks them up in a plain table."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.window = window
+        self.table: dict[str, Callable[[], object]] = {
+            "gallery.open": self._open_folder,
+            "gallery.open_file": self._open_file,
+            "gallery.open_sample": lambda: window.opening.sample(),
+            "gallery.add": self._add,
+            "gallery.close": lambda: window.opening.close(),
+            "application.quit": window.close,
+            "find.focus": self._focus_filter,
+            "find.clear": lambda: self._filter(""),
+            "palette.open": lambda: window.palette_card.open(),
+            "view.grid": lambda: self._view("grid"),
+            "view.loupe": lambda: self._view("loupe"),
+            "view.compare": lambda: self._view("compare"),
+            "view.larger": lambda: self.gallery.resize_thumbnails(1),
+            "view.smaller": lambda: self.gallery.resize_thumbnails(-1),
+            "theme.system": lambda: self._theme("system"),
+            "theme.light": lambda: self._theme("light"),
+            "theme.dark": lambda: self._theme("dark"),
+            "motion.reduce": self._motion,
+            "select.all": lambda: self._select(self.workspace.shown_ids),
+            "select.invert": lambda: self._select(self.workspace.shown_ids, Mode.TOGGLE),
+            "select.none": self._step_back,
+            "select.identity": self._select_identity,
+            "select.next": lambda: self.gallery.step(1),
+            "select.previous": lambda: self.gallery.step(-1),
+            "doctor.run": lambda: window.opening.check(),
+            "doctor.show": lambda: window.stage.show_page("doctor"),
+            "faces.exclude": self._exclude,
+            "faces.include_all": lambda: window.store.update(excluded=np.zeros(0, np.int64)),
+            "protocol.build_pairs": lambda: BuildPairs(self._build, "pairs.txt", window).open(),
+            "protocol.build_bin": lambda: BuildPairs(self._build, "pairs.bin", window).open(),
+            "figure.export": self._export_figure,
+            "figure.copy": self._copy_figure,
+            "data.export": self._export_list,
+            **{
+                f"layout.{name}": lambda name=name: window.apply_layout(name)
+                for name in ("browse", "match", "upgrade", "report")
+            },
+            "layout.reset": window.reset_layout,
+            "region.next": lambda: self._region(1),
+            "region.previous": lambda: self._region(-1),
+            "jobs.cancel": self._cancel_jobs,
+            "keys.show": lambda: KeySheet(window).open(),
+            "cache.show": lambda: LocalData(window.desk, window).open(),
+            "log.show": lambda: self._show_dock("log"),
+            "application.about": self._about,
+        }
+
+    def run(self, id: str) -> None:
+        """Do it; a stated failure becomes a notice."""
+        try:
+            self.table[id]()
+        except FaceLensError as error:
+            self.window.notices.error(error)
+
+    # -- shorthand
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.window.store.workspace
+
+    @property
+    def gallery(self):  # type: ignore[no-untyped-def]
+        return self.window.stage.panels["gallery"]
+
+    @property
+    def faces(self) -> FaceSet:
+        faces = self.workspace.faces
+        assert faces is not None  # the action's condition
+        return faces
+
+    def _rows(self) -> Rows:
+        """Selected faces in display order, or all shown ones where nothing is selected."""
+        workspace = self.workspace
+        shown = workspace.shown
+        if not len(workspace.selection):
+            return shown
+        chosen = shown[np.isin(self.faces.ids[shown], workspace.selection.ids)]
+        return chosen if len(chosen) else self.faces.rows_of(workspace.selection.ids)
+
+    # -- files
+
+    def _open_folder(self) -> None:
+        if name := QFileDialog.getExistingDirectory(self.window, tr("Open a gallery folder")):
+            self.window.opening.open(Path(name))
+
+    def _open_file(self) -> None:
+        kinds = tr("Galleries") + " (*.csv *.tsv *.parquet *.txt *.bin);;" + tr("All files") + " (*)"
+        if name := QFileDialog.getOpenFileName(self.window, tr("Open a manifest, pairs or .bin file"), "", kinds)[0]:
+            self.window.opening.open(Path(name))
+
+    def _add(self) -> None:
+        if name := QFileDialog.getExistingDirectory(self.window, tr("Add a gallery folder to this one")):
+            self.window.opening.open(Path(name), add=True)
+
+    def _export_figure(self) -> None:
+        name, kind = QFileDialog.getSaveFileName(
+            self.window, tr("Export contact sheet"), f"{self.faces.name}.png", PICTURES
+        )
+        if name:
+            path = Path(name)
+            self.export_sheet(path if path.suffix else path.with_suffix("." + kind.split()[0].lower()))
+
+    def export_sheet(self, path: Path) -> None:
+        """Draw the selected (or shown) faces to a file, in the worker."""
+        workspace = self.workspace
+        rows = self._rows()
+        request = Request(
+            title=tr("Draw {name}", name=path.name),
+            call=tasks.draw_sheet,
+            args=(self.faces, rows, path),
+            kwargs={"value": workspace.arrangement.sort},
+            slot="figure",
+        )
+        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+
+    def _on_exported(self, job: Job, path: Path) -> None:
+        if job.state is State.FAILED and job.error is not None:
+            self.window.notices.error(job.error, trace=job.trace)
+        elif job.state is State.DONE:
+            self.window.statusBar().showMessage(tr("Written to {path}", path=path), 8000)
+
+    def _copy_figure(self) -> None:
+        from facelens.session import folders
+
+        path = folders.cache() / "copied.png"
+        request = Request(
+            title=tr("Copy contact sheet"),
+            call=tasks.draw_sheet,
+            args=(self.faces, self._rows(), path),
+            kwargs={"value": self.workspace.arrangement.sort},
+            slot="figure",
+        )
+        self.window.jobs.submit(request, then=lambda job: self._on_copied(job, path))
+
+    def _on_copied(self, job: Job, path: Path) -> None:
+        if job.state is State.DONE:
+            QGuiApplication.clipboard().setImage(QImage(str(path)))
+            path.unlink(missing_ok=True)
+            self.window.statusBar().showMessage(tr("Contact sheet copied"), 6000)
+        elif job.error is not None:
+            self.window.notices.error(job.error, trace=job.trace)
+
+    def _export_list(self) -> None:
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), f"{self.faces.name}.csv", "CSV (*.csv)")[
+            0
+        ]:
+            self.export_list(Path(name))
+
+    def export_list(self, path: Path) -> None:
+        """Write the selected (or shown) faces with all columns."""
+        rows = self._rows()
+        builder.write_list(path, self.faces, rows)
+        self.window.statusBar().showMessage(
+            tr("{faces} written to {path}", faces=plural(len(rows), "{n} face", "{n} faces"), path=path), 8000
+        )
+
+    def _build(self, kind: str, folds: int, per_fold: int, seed: int) -> None:
+        name = QFileDialog.getSaveFileName(self.window, tr("Save the list"), kind)[0]
+        if not name:
+            return
+        request = Request(
+            title=tr("Build {name}", name=Path(name).name),
+            call=tasks.build_protocol,
+            args=(self.faces, Path(name)),
+            kwargs={"folds": folds, "per_fold": per_fold, "seed": seed},
+            slot="build",
+            unit=tr("pairs"),
+        )
+        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, Path(name)))
+
+    # -- views and layouts
+
+    def _view(self, view: str) -> None:
+        self.window.stage.show_page("gallery")
+        self.gallery.show_view(view)
+
+    def _theme(self, scheme: str) -> None:
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        theme.apply(app, scheme)  # type: ignore[arg-type]
+        self.window.desk.settle(theme=scheme)
+
+    def _motion(self) -> None:
+        self.window.desk.settle(reduced_motion=not self.window.desk.settings.reduced_motion)
+
+    def _region(self, by: int) -> None:
+        regions = self.window.regions()
+        focus = QApplication.focusWidget()
+        here = next(
+            (
+                i
+                for i, region in enumerate(regions)
+                if focus is not None and (region is focus or region.isAncestorOf(focus))
+            ),
+            -by,
+        )
+        for step in range(1, len(regions) + 1):
+            if _give_focus(regions[(here + by * step) % len(regions)]):
+                return
+
+    def _show_dock(self, word: str) -> None:
+        dock = self.window.docks[word]
+        dock.show()
+        dock.raise_()
+        _give_focus(dock.widget())
+
+    def _cancel_jobs(self) -> None:
+        for job in self.window.jobs.jobs:
+            if job.state in (State.WAITING, State.RUNNING):
+                self.window.jobs.cancel(job.number)
+
+    def _about(self) -> None:
+        self.window.notices.show(
+            tr("FaceLens {version}", version=__version__),
+            tr(
+                "Looks inside face embeddings. Nothing leaves this computer. MIT licence. All faces of the sample gallery are drawn by program: nobody in it exists."
+            ),
+            kind="info",
+        )
+
+    # -- selection and filter
+
+    def _select(self, ids: np.ndarray, mode: Mode = Mode.REPLACE) -> None:
+        self._set(self.workspace.selection.combine(ids, mode))
+
+    def _set(self, selection: Selection) -> None:
+        self.window.store.update(selection=selection)
+
+    def _select_identity(self) -> None:
+        faces = self.faces
+        row = faces.row_of(self.workspace.selection.current)
+        shown = self.workspace.shown
+        if row is not None:
+            self._select(faces.ids[shown[faces.identity.codes[shown] == faces.identity.codes[row]]])
+
+    def _exclude(self) -> None:
+        workspace = self.workspace
+        selection, shown = workspace.selection, workspace.shown_ids
+        left = shown[~np.isin(shown, selection.ids)]
+        current = selection.current
+        if current is not None and current in selection and len(left):
+            # The list never jumps: look at the next face that stays.
+            at = int(np.flatnonzero(shown == current)[0]) if current in shown else 0
+            after = shown[at:][~np.isin(shown[at:], selection.ids)]
+            current = int(after[0]) if len(after) else int(left[-1])
+        self.window.store.update(
+            excluded=np.union1d(workspace.excluded, selection.ids), selection=Selection(current=current)
+        )
+
+    def _step_back(self) -> None:
+        window, workspace = self.window, self.workspace
+        if window.palette_card.isVisible():
+            window.palette_card.close_palette()
+        elif window.notices.cards:
+            window.notices.close_all()
+        elif workspace.faces is None:
+            return
+        elif window.stage.word == "gallery" and self.gallery.view != "grid":
+            self.gallery.show_view("grid")
+        elif len(workspace.selection):
+            self._set(replace(workspace.selection, ids=np.zeros(0, np.int64)))
+        elif workspace.arrangement.filter:
+            self._filter("")
+
+    def _filter(self, text: str) -> None:
+        self.window.store.update(arrangement=replace(self.workspace.arrangement, filter=text))
+
+    def _focus_filter(self) -> None:
+        self._show_dock("filter")
+        self.window.docks["filter"].widget().focus_line()  # type: ignore[attr-defined]
+
+    def show_identity(self, name: str) -> None:
+        """Filter the gallery to one identity."""
+        self.window.stage.show_page("gallery")
+        self._filter(filters.choosing(self.workspace.arrangement.filter, "identity", [name]))
+
+    def look_at(self, face: int) -> None:
+        """Select one face and look at it; a filter that hides it is cleared."""
+        self.window.stage.show_page("gallery")
+        if face not in self.workspace.shown_ids:
+            self._filter("")
+        self._set(Selection(ids=np.array([face], np.int64), current=face))
+
+
+def _give_focus(region: QWidget) -> bool:
+    from PySide6.QtCore import Qt
+
+    for widget in (region, *region.findChildren(QWidget)):
+        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return True
+    return False

@@ -1,0 +1,492 @@
+"""The main window: menus, toolbar, stage, docks and status bar around one workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QKeySequence,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import (
+    QLabel,
+    QMainWindow,
+    QMessageBox,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QToolBar,
+    QWidget,
+)
+
+from facelens.errors import NeedsChoice
+from facelens.session.actions import ACTIONS, BY_ID, MENUS
+from facelens.session.jobs import Job, JobQueue, State
+from facelens.session.settings import Settings
+from facelens.session.store import Store
+from facelens.session.workspace import Workspace
+from facelens.views import icons, theme
+from facelens.views.bridge import Bridge
+from facelens.views.commands import Commands
+from facelens.views.controls import Dock, Segmented, tool_button, vertical_rule
+from facelens.views.docks import DOCKS
+from facelens.views.drop import DropVeil
+from facelens.views.notices import Notices
+from facelens.views.opening import Opening
+from facelens.views.palette import Entry, Palette
+from facelens.views.panel import Desk
+from facelens.views.panels import PANELS
+from facelens.views.preview import ImportPreview
+from facelens.views.stage import Stage
+from facelens.views.thumbnails import Thumbnails
+from facelens.words import plural, tr
+
+AREAS = {
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+# Which docks a layout shows. Browse surrounds the stage; the others give it the width.
+LAYOUTS: Mapping[str, tuple[str, ...]] = {
+    "browse": ("sources", "filter", "identities", "inspector", "jobs", "log"),
+    "match": ("inspector",),
+    "upgrade": (),
+    "report": ("jobs", "log"),
+}
+PROGRESS_DELAY = 600  # ms before a job is worth a bar in the status line
+
+
+class MainWindow(QMainWindow):
+    """Builds the parts and connects them; what the commands do is in `commands.py`."""
+
+    def __init__(self, settings: Settings | None = None, *, store: Store | None = None, remember: bool = True) -> None:
+        super().__init__()
+        self.setObjectName("win")
+        self.setWindowTitle("FaceLens")
+        self.setAcceptDrops(True)
+        self.resize(1440, 900)
+        self.setMinimumSize(900, 560)
+        self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks)
+        self.bridge = Bridge(self)
+        self.store = store or Store()
+        self.jobs = JobQueue(post=self.bridge.post)
+        self.thumbnails = Thumbnails(parent=self)
+        self.desk = Desk(
+            store=self.store,
+            jobs=self.jobs,
+            thumbnails=self.thumbnails,
+            settings=settings or Settings.load(),
+            act=self.act,
+            open_path=lambda path: self.opening.open(path),
+            notify=lambda error, trace="": self.notices.error(error, trace=trace),
+            remember=remember,
+        )
+        self.opening = Opening(self.desk, choose=self._on_choice)
+        self.stage = Stage(self.desk)
+        self.setCentralWidget(self.stage)
+        self.docks: dict[str, Dock] = {}
+        self._build_docks()
+        self.notices = Notices(self.stage)
+        self.veil = DropVeil(self.stage)
+        self.actions_by_id: dict[str, QAction] = {}
+        self.commands = Commands(self)
+        self._build_actions()
+        self._build_menus()
+        self._build_toolbar()
+        self._build_status()
+        self.palette_card = Palette(self, lambda: self.store.workspace, self.key_of)
+        self.palette_card.chosen.connect(self._on_palette)
+        self.stage.beside.connect(self.open_beside)
+        self._stop = [self.store.listen(self._on_store), self.jobs.listen(self._on_job)]
+        self.layout_name = "browse"
+        self._closing = False
+        self._painted: list[Callable[[], None]] = []
+        self.apply_layout(self.desk.settings.layout if self.desk.settings.layout in LAYOUTS else "browse")
+        if self.desk.settings.geometry:
+            self.restoreGeometry(QByteArray(self.desk.settings.geometry))
+        self._refresh_actions()
+        self._show_status()
+        self.stage.panels["gallery"].setFocus()
+
+    # -- building
+
+    def _build_docks(self) -> None:
+        for cls, area in DOCKS:
+            panel = cls(self.desk)
+            dock = Dock(tr(cls.title), cls.word, content=panel)
+            dock.setAllowedAreas(Qt.DockWidgetArea.AllDockWidgetAreas)
+            self.docks[cls.word] = dock
+            self.addDockWidget(AREAS[area], dock)
+        self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
+        self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
+        self.docks["sources"].header.insert(self._small("plus", "gallery.open"))
+        self.docks["filter"].header.insert(self._small("close", "find.clear"))
+
+    def _small(self, icon: str, action: str) -> QWidget:
+        button = tool_button(icon, tr(BY_ID[action].text).rstrip("…"), size=14)
+        button.setFixedSize(22, 22)
+        button.clicked.connect(lambda: self.act(action))
+        return button
+
+    def _build_actions(self) -> None:
+        for spec in ACTIONS:
+            action = QAction(tr(spec.text), self)
+            action.setObjectName(spec.id)
+            action.setShortcuts([QKeySequence(keys) for keys in spec.keys])
+            action.setCheckable(spec.checkable)
+            if spec.icon:
+                action.setIcon(icons.icon(spec.icon))
+            action.setIconVisibleInMenu(False)
+            action.triggered.connect(lambda _=False, id=spec.id: self.act(id))
+            self.addAction(action)
+            self.actions_by_id[spec.id] = action
+        for kind in ("theme", "layout"):
+            group = QActionGroup(self)
+            for id, action in self.actions_by_id.items():
+                if id.startswith(f"{kind}.") and BY_ID[id].checkable:
+                    group.addAction(action)
+
+    def _build_menus(self) -> None:
+        for title in MENUS:
+            menu = self.menuBar().addMenu(tr(title))
+            menu.setToolTipsVisible(True)
+            menu.aboutToShow.connect(self._refresh_actions)
+            for spec in ACTIONS:
+                if spec.menu == title:
+                    if spec.line_above and not menu.isEmpty():
+                        menu.addSeparator()
+                    menu.addAction(self.actions_by_id[spec.id])
+            if title == "Window":
+                menu.addSeparator()
+                for word in self.docks:
+                    menu.addAction(self.docks[word].toggleViewAction())
+
+    def _build_toolbar(self) -> None:
+        bar = QToolBar(tr("Toolbar"), self)
+        bar.setObjectName("toolbar")
+        bar.setMovable(False)
+        bar.setFixedHeight(42)
+        bar.toggleViewAction().setVisible(False)
+        self.layouts = Segmented([(name, tr(name.capitalize())) for name in LAYOUTS], label=tr("Layout"), height=28)
+        self.layouts.changed.connect(lambda i: self.act(f"layout.{tuple(LAYOUTS)[i]}"))
+        self.find = QPushButton(icons.icon("search", colour="text3"), tr("Find a face, an identity or a command"))
+        self.find.setObjectName("find")
+        self.find.setFixedHeight(28)
+        self.find.setMinimumWidth(330)
+        self.find.setToolTip(tr("Find a face, an identity or a command. Ctrl+K"))
+        self.find.clicked.connect(lambda: self.act("palette.open"))
+        self.theme_button = tool_button("moon", tr("Switch between light and dark"))
+        self.theme_button.clicked.connect(self._on_theme_button)
+        parts: list[QWidget | None] = [
+            self._tool("gallery.open", "open"), self._tool("gallery.open_file", "folder"), vertical_rule(), self.layouts, None, self.find, None,
+            self._tool("figure.export", "export", text=tr("Export")), self.theme_button,
+        ]  # fmt: skip
+        for part in parts:
+            bar.addWidget(part if part is not None else _spring())
+        self.toolbar = bar
+        self.addToolBar(Qt.ToolBarArea.TopToolBarArea, bar)
+
+    def _tool(self, id: str, icon: str, *, text: str = "") -> QWidget:
+        key = self.key_of(id)
+        button = tool_button(icon, tr(BY_ID[id].text).rstrip("…") + (f" ({key})" if key else ""), text=text)
+        button.clicked.connect(lambda: self.act(id))
+        action = self.actions_by_id[id]
+        tip = button.toolTip()
+        action.changed.connect(
+            lambda: (
+                button.setEnabled(action.isEnabled()),
+                button.setToolTip(tip if action.isEnabled() else action.toolTip()),
+            )
+        )
+        return button
+
+    def _build_status(self) -> None:
+        bar = self.statusBar()
+        bar.setSizeGripEnabled(False)
+        bar.setFixedHeight(25)
+        self.local = tool_button(
+            "shield",
+            tr("FaceLens opens no network connection. Click to show or delete what it keeps on this disk."),
+            text=tr("Local only"),
+            size=14,
+        )
+        self.local.setIcon(icons.icon("shield", colour="good"))
+        self.local.setObjectName("local")
+        self.local.clicked.connect(lambda: self.act("cache.show"))
+        self.selected, self.about = QLabel(), QLabel()
+        self.selected.setObjectName("status_strong")
+        self.about.setObjectName("sub")
+        self.job_name, self.job_bar = QLabel(), QProgressBar()
+        self.job_name.setObjectName("small")
+        self.job_bar.setFixedWidth(110)
+        self.job_bar.setTextVisible(False)
+        self.job_bar.setAccessibleName(tr("Progress of the running job"))
+        for part in (self.local, vertical_rule(12), self.selected, vertical_rule(12), self.about):
+            bar.addWidget(part)
+        for part in (self.job_name, self.job_bar):
+            bar.addPermanentWidget(part)
+            part.hide()
+        self._job_timer = QTimer(self)
+        self._job_timer.setSingleShot(True)
+        self._job_timer.setInterval(PROGRESS_DELAY)
+        self._job_timer.timeout.connect(self._show_job)
+
+    # -- acting
+
+    def act(self, id: str) -> None:
+        """Run an action by its id; what cannot be used says why in the status bar."""
+        reason = BY_ID[id].needs(self.store.workspace)
+        if reason:
+            self.statusBar().showMessage(reason, 6000)
+            return
+        self.commands.run(id)
+        self._refresh_actions()
+
+    def key_of(self, id: str) -> str:
+        """The first shortcut of an action as text, "" for none."""
+        action = self.actions_by_id.get(id)
+        keys = action.shortcuts() if action is not None else []
+        return keys[0].toString(QKeySequence.SequenceFormat.NativeText) if keys else ""
+
+    def panel(self, word: str) -> QWidget:
+        """A panel or the content of a dock, by its word."""
+        return self.stage.panels[word] if word in self.stage.panels else self.docks[word].widget()
+
+    def _refresh_actions(self) -> None:
+        workspace = self.store.workspace
+        for spec in ACTIONS:
+            action = self.actions_by_id[spec.id]
+            reason = spec.needs(workspace)
+            action.setEnabled(not reason)
+            action.setToolTip(reason or tr(spec.tip) or tr(spec.text))
+            action.setStatusTip("")
+        settings = self.desk.settings
+        self.actions_by_id[f"theme.{settings.theme}"].setChecked(True)
+        self.actions_by_id[f"layout.{self.layout_name}"].setChecked(True)
+        self.actions_by_id["motion.reduce"].setChecked(settings.reduced_motion)
+        self.layouts.set_value(self.layout_name)
+        icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
+
+    def _on_theme_button(self) -> None:
+        self.act("theme.light" if theme.current().dark else "theme.dark")
+
+    def _on_palette(self, entry: Entry) -> None:
+        if entry.kind == "command":
+            self.act(str(entry.target))
+        elif entry.kind == "identity":
+            self.commands.show_identity(str(entry.target))
+        else:
+            self.commands.look_at(int(entry.target))  # type: ignore[call-overload]
+
+    def _on_choice(self, error: NeedsChoice, then: Callable[[Mapping[str, str]], None]) -> None:
+        ImportPreview(error.options, error.message, then, self).open()  # type: ignore[arg-type]
+
+    # -- showing
+
+    def _on_store(self, changed: frozenset[str], initiator: object) -> None:
+        self._refresh_actions()
+        self._show_status()
+        if "faces" in changed and self.store.workspace.faces is None:
+            self.stage.show_page("gallery")
+
+    def _show_status(self) -> None:
+        workspace: Workspace = self.store.workspace
+        faces = workspace.faces
+        self.setWindowTitle(f"{faces.name} — FaceLens" if faces is not None else "FaceLens")
+        if faces is None:
+            self.selected.setText(tr("No gallery"))
+            self.about.setText("")
+        else:
+            self.selected.setText(tr("{n} of {total} selected", n=len(workspace.selection), total=len(faces)))
+            people = plural(len(faces.identity.names), "{n} identity", "{n} identities")
+            self.about.setText(" · ".join((faces.name, plural(len(faces), "{n} face", "{n} faces"), people)))
+        shown = faces is not None
+        filtered = workspace.arrangement.filter
+        self.docks["filter"].header.set_subtitle(
+            tr("{n} of {total}", n=len(workspace.shown), total=len(faces)) if shown and filtered else ""
+        )  # type: ignore[arg-type]
+        self.docks["identities"].header.set_subtitle(f"{len(faces.identity.names):,}" if faces is not None else "")
+        self.docks["inspector"].header.set_subtitle(self.docks["inspector"].widget().subtitle())  # type: ignore[attr-defined]
+
+    def _on_job(self, job: Job) -> None:
+        self.docks["jobs"].header.set_subtitle(self.docks["jobs"].widget().subtitle())  # type: ignore[attr-defined]
+        running = [job for job in self.jobs.jobs if job.state is State.RUNNING]
+        if not running:
+            self._job_timer.stop()
+            self.job_name.hide()
+            self.job_bar.hide()
+        elif self.job_bar.isVisible():
+            self._show_job()
+        elif not self._job_timer.isActive():
+            self._job_timer.start()
+
+    def _show_job(self) -> None:
+        running = [job for job in self.jobs.jobs if job.state is State.RUNNING]
+        if not running:
+            return
+        job = running[0]
+        self.job_name.setText(job.request.title)
+        self.job_bar.setRange(0, 1000 if job.total else 0)
+        self.job_bar.setValue(round(1000 * job.done / job.total) if job.total else 0)
+        self.job_name.show()
+        self.job_bar.show()
+
+    # -- layouts
+
+    def apply_layout(self, name: str) -> None:
+        """Show a named layout as the user left it."""
+        if self.isVisible():
+            self._keep_layout()
+        self.layout_name = name
+        kept = self.desk.settings.layouts.get(name, b"")
+        if not (kept and self.restoreState(QByteArray(kept), len(DOCKS))):
+            self._default_layout(name)
+        self.desk.settings = replace(self.desk.settings, layout=name)
+
+    def _default_layout(self, name: str) -> None:
+        for dock in self.findChildren(Dock):
+            if dock.objectName().startswith("beside-"):
+                dock.close()
+        for word, dock in self.docks.items():
+            dock.setFloating(False)
+            dock.setVisible(word in LAYOUTS[name])
+        for cls, area in DOCKS:
+            self.addDockWidget(AREAS[area], self.docks[cls.word])
+        self.splitDockWidget(self.docks["jobs"], self.docks["log"], Qt.Orientation.Horizontal)
+        for word, dock in self.docks.items():
+            dock.setVisible(word in LAYOUTS[name])
+        left = [self.docks[word] for word in ("sources", "filter", "identities")]
+        self.resizeDocks(left, [118, 108, 640], Qt.Orientation.Vertical)
+        self.resizeDocks([left[0], self.docks["inspector"]], [232, 272], Qt.Orientation.Horizontal)
+        self.resizeDocks([self.docks["jobs"]], [150], Qt.Orientation.Vertical)
+        self.resizeDocks([self.docks["jobs"], self.docks["log"]], [420, 500], Qt.Orientation.Horizontal)
+
+    def _keep_layout(self) -> None:
+        state = bytes(self.saveState(len(DOCKS)).data())
+        self.desk.settings = replace(
+            self.desk.settings, layouts={**self.desk.settings.layouts, self.layout_name: state}
+        )
+
+    def reset_layout(self) -> None:
+        """The current layout as it was made."""
+        others = {name: state for name, state in self.desk.settings.layouts.items() if name != self.layout_name}
+        self._default_layout(self.layout_name)
+        self.desk.settings = replace(self.desk.settings, layouts=others)
+
+    def open_beside(self, word: str) -> None:
+        """A page as a dock beside the stage."""
+        name = f"beside-{word}"
+        old = self.findChild(Dock, name)
+        if old is not None:
+            old.show()
+            old.raise_()
+            return
+        cls = next(cls for cls in PANELS if cls.word == word)
+        dock = Dock(tr(cls.title), name, content=cls(self.desk))
+        dock.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+        self.splitDockWidget(dock, self.docks["inspector"], Qt.Orientation.Horizontal)
+        self.resizeDocks([dock], [420], Qt.Orientation.Horizontal)
+        dock.show()
+
+    def regions(self) -> list[QWidget]:
+        """What F6 walks: toolbar, stage tabs, stage body, visible docks."""
+        docks = [dock.widget() for dock in self.docks.values() if dock.isVisible()]
+        return [self.toolbar, self.stage.tabs, self.stage.current, *docks]
+
+    # -- dragging in
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths and event.source() is None:
+            self.veil.show_for(paths[0], may_add=self.store.workspace.faces is not None)
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self.veil.over(self.veil.mapFrom(self, event.position()))
+        event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self.veil.hide()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.veil.over(self.veil.mapFrom(self, event.position()))
+        path, adding = self.veil.path, self.veil.adding
+        self.veil.hide()
+        event.acceptProposedAction()
+        if path is not None:
+            self.opening.open(path, add=adding)
+
+    # -- beginning and end
+
+    def after_paint(self, function: Callable[[], None]) -> None:
+        """Run `function` once the window has been painted for the first time."""
+        self._painted.append(function)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        waiting, self._painted = self._painted, []
+        for function in waiting:
+            QTimer.singleShot(0, function)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "theme_button"):
+            icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._closing and not self._may_close():
+            event.ignore()
+            return
+        self._closing = True
+        self._keep_layout()
+        size = self.stage.panels["gallery"].grid.thumbnail_size  # type: ignore[attr-defined]
+        self.desk.settle(geometry=bytes(self.saveGeometry().data()), thumbnail_size=size)
+        # Work first, widgets after: nothing may report to a widget that is gone.
+        self.jobs.shutdown()
+        self.bridge.close()
+        for stop in self._stop:
+            stop()
+        for dock in self.findChildren(Dock):
+            dock.widget().close_panel()
+        for panel in self.stage.panels.values():
+            panel.close_panel()
+        self.thumbnails.close()
+        super().closeEvent(event)
+
+    def _may_close(self) -> bool:
+        running = [
+            job for job in self.jobs.jobs if job.state is State.RUNNING and job.request.slot not in ("open", "doctor")
+        ]
+        if not running:
+            return True
+        job = running[0]
+        share = tr("{percent} %", percent=round(100 * job.done / job.total)) if job.total else tr("working")
+        box = QMessageBox(self)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setText(tr("{title} is still running ({share}).", title=job.request.title, share=share))
+        box.setInformativeText(tr("Finished work is kept."))
+        stop = box.addButton(tr("Stop and close"), QMessageBox.ButtonRole.AcceptRole)
+        keep = box.addButton(tr("Keep working"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        box.exec()
+        return box.clickedButton() is stop
+
+    def sizeHint(self) -> QSize:
+        return QSize(1440, 900)
+
+
+def _spring() -> QWidget:
+    spring = QWidget()
+    spring.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+    return spring

@@ -1,0 +1,152 @@
+"""The three ways a failure is shown, drawn in one file.
+
+Bad input     a banner inside the panel that met it (controls.Banner; the panel declares the words)
+Failed job    a notice over the stage: what happened, what to do, details folded
+Anything else a notice that says it is our fault, with the trace and the place of the log
+"""
+
+from __future__ import annotations
+
+import logging
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from facelens.errors import FaceLensError
+from facelens.session import log
+from facelens.views import icons, theme
+from facelens.views.controls import label, tool_button
+from facelens.words import tr
+
+WIDTH, GAP, MOST = 430, 14, 3
+
+
+class Notice(QFrame):
+    """A card that stays until it is closed."""
+
+    def __init__(
+        self, title: str, text: str, *, details: str = "", kind: str = "bad", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.setProperty("kind", kind)
+        self.setFixedWidth(WIDTH)
+        self.setAccessibleName(title)
+        self.setAccessibleDescription(text)
+        mark = QLabel()
+        mark.setPixmap(
+            icons.pixmap(
+                "warning" if kind == "bad" else "info",
+                18,
+                kind if kind == "bad" else "accent",
+                self.devicePixelRatioF(),
+            )
+        )
+        name = label(title, name="name", wrap=True)
+        close = tool_button("close", tr("Close"), size=14)
+        close.clicked.connect(self._on_close)
+        head = QHBoxLayout()
+        head.setSpacing(9)
+        head.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(name, 1)
+        head.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 10, 12)
+        column.setSpacing(8)
+        column.addLayout(head)
+        if text:
+            column.addWidget(label(text, name="empty_text", wrap=True))
+        self.details = QPlainTextEdit(details)
+        self.details.setObjectName("mono")
+        self.details.setReadOnly(True)
+        self.details.setFont(theme.font(10, mono=True))
+        self.details.setFixedHeight(110)
+        self.details.setAccessibleName(tr("Details"))
+        self.details.hide()
+        column.addWidget(self.details)
+        if details:
+            copy = QPushButton(icons.icon("copy"), tr("Copy details"))
+            copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{title}\n{text}\n\n{details}"))
+            self.fold = QPushButton(tr("Show details"))
+            self.fold.setObjectName("flat")
+            self.fold.clicked.connect(self._on_fold)
+            foot = QHBoxLayout()
+            foot.addWidget(copy)
+            foot.addStretch(1)
+            foot.addWidget(self.fold)
+            column.addLayout(foot)
+
+    def _on_fold(self) -> None:
+        self.details.setVisible(self.details.isHidden())
+        self.fold.setText(tr("Show details") if self.details.isHidden() else tr("Hide details"))
+        self.adjustSize()
+        if isinstance(board := self.parent(), QWidget):
+            board.update()
+
+    def _on_close(self) -> None:
+        self.hide()
+        self.deleteLater()
+
+
+class Notices(QObject):
+    """Stacks notices at the bottom right over a widget."""
+
+    def __init__(self, over: QWidget) -> None:
+        super().__init__(over)
+        self.over = over
+        self.cards: list[Notice] = []
+        over.installEventFilter(self)
+
+    def error(self, error: BaseException, *, trace: str = "") -> Notice:
+        """Show a failure: stated ones with their hint, others as a report with trace and log."""
+        if isinstance(error, FaceLensError):
+            return self.show(
+                error.message, error.hint, details="\n".join(part for part in (error.details, trace) if part)
+            )
+        logging.getLogger("facelens").error("unexpected %s", type(error).__name__, exc_info=error)
+        return self.show(
+            tr("Something went wrong inside FaceLens"),
+            tr(
+                "Your work is kept. Copy the details into a report; the log is at {path}",
+                path=log.shortened(str(log.path()), paths=True),
+            ),
+            details=trace or f"{type(error).__name__}: {error}",
+        )
+
+    def show(self, title: str, text: str = "", *, details: str = "", kind: str = "bad") -> Notice:
+        """Put up a card; the oldest goes when there are too many."""
+        for old in self.cards[: max(0, len(self.cards) - MOST + 1)]:
+            old._on_close()
+        card = Notice(title, text, details=details, kind=kind, parent=self.over)
+        card.destroyed.connect(lambda: self._on_gone(card))
+        self.cards.append(card)
+        card.adjustSize()
+        card.show()
+        card.installEventFilter(self)
+        self._place()
+        return card
+
+    def close_all(self) -> None:
+        """Take all cards down."""
+        for card in tuple(self.cards):
+            card._on_close()
+
+    def _on_gone(self, card: Notice) -> None:
+        if card in self.cards:
+            self.cards.remove(card)
+        self._place()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest, QEvent.Type.Hide):
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        y = self.over.height() - GAP
+        for card in reversed(self.cards):
+            if card.isVisible():
+                y -= card.height()
+                card.move(self.over.width() - card.width() - GAP, max(GAP, y))
+                card.raise_()
+                y -= 8

@@ -1,0 +1,144 @@
+"""Opening a gallery: recognise, read in the background, ask when unsure, then let the doctor look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from facelens.errors import InputError, NeedsChoice
+from facelens.images import readers
+from facelens.images.faceset import FaceSet
+from facelens.resources import sample_data
+from facelens.session import tasks
+from facelens.session.jobs import Job, Request, State
+from facelens.session.selection import Selection
+from facelens.session.settings import Recent
+from facelens.session.workspace import Arrangement, Source
+from facelens.views.panel import Desk
+from facelens.words import tr
+
+SMALL = 20_000  # pictures; smaller galleries open in a thread, without waiting for the worker process
+RECENT = 12
+
+
+class Opening:
+    """Knows how a path becomes the open gallery."""
+
+    def __init__(
+        self, desk: Desk, *, choose: Callable[[NeedsChoice, Callable[[Mapping[str, str]], None]], None]
+    ) -> None:
+        self.desk = desk
+        self._choose = choose
+
+    def sample(self) -> None:
+        """Open the gallery that comes with FaceLens."""
+        self.open(sample_data())
+
+    def open(
+        self, path: Path, *, kind: str | None = None, options: Mapping[str, str] | None = None, add: bool = False
+    ) -> None:
+        """Read what lies at `path` and show it; with `add`, join it to the open gallery."""
+        found = readers.recognise(path)
+        small = found is None or (found.complete and found.pictures < SMALL)
+        request = Request(
+            title=tr("Open {name}", name=path.name or str(path)),
+            call=tasks.open_gallery,
+            args=(path,),
+            kwargs={"kind": kind, "options": options},
+            slot="open",
+            place="thread" if small else "process",
+            unit=tr("pictures"),
+        )
+        self.desk.jobs.submit(
+            request, then=lambda job: self._on_read(job, path, kind=found.kind if found else "", add=add)
+        )
+
+    def _on_read(self, job: Job, path: Path, *, kind: str, add: bool) -> None:
+        if isinstance(job.error, NeedsChoice):
+            self._choose(job.error, lambda options: self.open(path, options=options, add=add))
+        elif job.state is State.FAILED:
+            self._forget(path)
+            self.desk.notify(job.error, trace=job.trace)
+        elif job.state is State.DONE:
+            reading = job.result
+            assert isinstance(reading, readers.Reading)
+            self._show(reading, Source(path, reading.faces.name, len(reading.faces), kind), add=add)
+
+    def _show(self, reading: readers.Reading, source: Source, *, add: bool) -> None:
+        faces, before = reading.faces, self.desk.workspace.faces
+        if add and before is not None:
+            try:
+                faces = tasks.joined(before, faces)
+            except InputError as error:
+                self.desk.notify(error)
+                return
+        self.desk.store.update(
+            faces=faces,
+            protocol=reading.protocol if not add else self.desk.workspace.protocol,
+            source=source,
+            notes=reading.notes,
+            diagnosis=None,
+            excluded=np.zeros(0, np.int64),
+            arrangement=Arrangement(),
+            selection=Selection(),
+            initiator=self,
+        )
+        if not add:
+            self._remember(source)
+        self.check()
+
+    def check(self) -> None:
+        """Let the doctor read every picture of the open gallery."""
+        faces = self.desk.workspace.faces
+        if faces is not None:
+            request = Request(
+                title=tr("Check {name}", name=faces.name),
+                call=tasks.check_gallery,
+                args=(faces,),
+                slot="doctor",
+                unit=tr("pictures"),
+            )
+            self.desk.jobs.submit(request, then=lambda job: self._on_checked(job, faces))
+
+    def _on_checked(self, job: Job, checked: FaceSet) -> None:
+        workspace = self.desk.workspace
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        if job.state is not State.DONE or workspace.faces is None or workspace.faces.digest != checked.digest:
+            return
+        diagnosis = job.result
+        self.desk.store.update(
+            diagnosis=diagnosis,
+            faces=workspace.faces.with_columns(diagnosis.columns),  # type: ignore[attr-defined]
+            excluded=np.union1d(workspace.excluded, diagnosis.bad_ids),  # type: ignore[attr-defined]
+            initiator=self,
+        )
+
+    def close(self) -> None:
+        """Put the gallery away; nothing on disk changes."""
+        self.desk.jobs.cancel_slot("open")
+        self.desk.jobs.cancel_slot("doctor")
+        self.desk.store.update(
+            faces=None,
+            protocol=None,
+            source=None,
+            notes=(),
+            diagnosis=None,
+            excluded=np.zeros(0, np.int64),
+            arrangement=Arrangement(),
+            selection=Selection(),
+        )
+
+    def _remember(self, source: Source) -> None:
+        if source.path == sample_data():
+            return
+        entry = Recent(path=str(source.path.resolve()), name=source.name, faces=source.faces)
+        others = tuple(old for old in self.desk.settings.recent if old.path != entry.path)
+        self.desk.settle(recent=(entry, *others)[:RECENT])
+
+    def _forget(self, path: Path) -> None:
+        if not path.exists():
+            kept = tuple(old for old in self.desk.settings.recent if Path(old.path) != path)
+            self.desk.settle(recent=kept)

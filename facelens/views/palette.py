@@ -1,0 +1,230 @@
+"""The palette: every command, identity and picture by typing. Commands that cannot be used say why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from facelens.images.faceset import FaceSet
+from facelens.session import filters
+from facelens.session.actions import ACTIONS
+from facelens.session.workspace import Workspace
+from facelens.views import icons, theme
+from facelens.views.controls import draw_text, text_width
+from facelens.words import escaped, tr
+
+ENTRY = Qt.ItemDataRole.UserRole
+WIDTH, MOST = 560, 60
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line: what it says, its key, why it cannot be used, and what it does."""
+
+    text: str
+    kind: str  # command, identity, picture
+    target: object
+    key: str = ""
+    reason: str = ""
+
+
+def entries(typed: str, workspace: Workspace, keys: Callable[[str], str]) -> list[Entry]:
+    """Lines that fit what was typed, best first: commands, then identities, then pictures.
+
+    A command fits when every typed word is in its text, tip or menu; words at the start of the text come first.
+    """
+    words = typed.lower().split()
+    found: list[tuple[tuple[int, int], Entry]] = []
+    for place, action in enumerate(ACTIONS):
+        if action.id == "palette.open":
+            continue
+        text, rest = tr(action.text), f"{tr(action.menu)} {tr(action.tip)}".lower()
+        if all(word in text.lower() or word in rest for word in words):
+            start = (
+                0
+                if words and text.lower().startswith(words[0])
+                else 1
+                if all(word in text.lower() for word in words)
+                else 2
+            )
+            reason = action.needs(workspace)
+            found.append(
+                (
+                    (start + (3 if reason and words else 0), place),
+                    Entry(text.rstrip("…"), "command", action.id, keys(action.id), reason),
+                )
+            )
+    lines = [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
+    faces = workspace.faces
+    if faces is not None and words:
+        wanted = " ".join(words).replace(" ", "_")
+        names = [name for name in faces.identity.names if wanted in name.lower().replace(" ", "_")][:12]
+        lines += [Entry(escaped(name).replace("_", " "), "identity", name) for name in names]
+        if len(lines) < MOST:
+            lines += _pictures(faces, typed.strip())
+    return lines[:MOST]
+
+
+def _pictures(faces: FaceSet, typed: str) -> list[Entry]:
+    if len(typed) < 3:
+        return []
+    rows = filters.parse(filters.comparison("path", "~", typed)).rows(faces).nonzero()[0][:12]
+    return [Entry(faces.file_name(int(row)), "picture", int(faces.ids[row])) for row in rows]
+
+
+class _Line(QStyledItemDelegate):
+    def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
+        return QSize(200, 44 if index.data(ENTRY).reason else 30)  # type: ignore[attr-defined]
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
+        entry: Entry = index.data(ENTRY)  # type: ignore[attr-defined]
+        look, box = theme.current(), QRectF(option.rect)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.q("soft"))
+            painter.drawRoundedRect(box.adjusted(6, 1, -6, -1), 4, 4)
+            painter.setBrush(look.q("accent"))
+            painter.drawRoundedRect(QRectF(box.x() + 6, box.y() + 6, 3, box.height() - 12), 1.5, 1.5)
+        x = 18.0
+        if entry.kind != "command":
+            icons.paint(
+                painter,
+                QRectF(box.x() + 18, box.y() + 8, 14, 14),
+                "user" if entry.kind == "identity" else "image",
+                "text3",
+            )
+            x = 40
+        top = QRectF(box.x() + x, box.y(), box.width() - x - 110, 30 if not entry.reason else 28)
+        draw_text(painter, top, entry.text, "text3" if entry.reason else "text", 12)
+        note = entry.key or {"identity": tr("identity"), "picture": tr("picture")}.get(entry.kind, "")
+        if entry.key:
+            wide = text_width(entry.key, 10) + 14
+            painter.setPen(look.q("line2"))
+            painter.setBrush(look.q("raised"))
+            painter.drawRoundedRect(QRectF(box.right() - 16 - wide, box.y() + 6.5, wide, 17), 3, 3)
+            draw_text(
+                painter,
+                QRectF(box.right() - 16 - wide, box.y() + 6.5, wide, 17),
+                entry.key,
+                "text2",
+                10,
+                align="centre",
+            )
+        elif note:
+            draw_text(painter, QRectF(box.right() - 110, box.y(), 94, 30), note, "text3", 10, align="right")
+        if entry.reason:
+            icons.paint(painter, QRectF(box.x() + 18, box.y() + 25, 12, 12), "lock", "text3")
+            draw_text(painter, QRectF(box.x() + 36, box.y() + 22, box.width() - 50, 18), entry.reason, "text2", 11)
+        painter.restore()
+
+
+class Palette(QFrame):
+    """A card over the window; Enter runs, Esc closes."""
+
+    chosen = Signal(object)  # Entry
+
+    def __init__(self, window: QWidget, workspace: Callable[[], Workspace], keys: Callable[[str], str]) -> None:
+        super().__init__(window)
+        self.setObjectName("palette")
+        self.setAccessibleName(tr("Command palette"))
+        self._workspace, self._keys = workspace, keys
+        self.line = QLineEdit()
+        self.line.setObjectName("palette_line")
+        self.line.setFixedHeight(34)
+        self.line.setPlaceholderText(tr("Find a face, an identity or a command"))
+        self.line.setAccessibleName(tr("Find a face, an identity or a command"))
+        self.line.addAction(icons.icon("search", colour="text3"), QLineEdit.ActionPosition.LeadingPosition)
+        self.line.textChanged.connect(self._fill)
+        self.line.installEventFilter(self)
+        self.list = QListWidget()
+        self.list.setItemDelegate(_Line(self.list))
+        self.list.setAccessibleName(tr("Matches"))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.itemClicked.connect(lambda _: self._run())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 10, 10, 8)
+        column.setSpacing(6)
+        column.addWidget(self.line)
+        column.addWidget(self.list, 1)
+        self.hide()
+
+    def open(self) -> None:
+        """Show the palette, empty, over the middle of the window."""
+        window = self.parentWidget()
+        self.setFixedSize(min(WIDTH, window.width() - 40), min(470, window.height() - 120))
+        self.move((window.width() - self.width()) // 2, 66)
+        self.line.clear()
+        self._fill("")
+        self._came_from = window.focusWidget()
+        self.show()
+        self.raise_()
+        self.line.setFocus()
+
+    def close_palette(self) -> None:
+        """Hide, and give the keyboard back."""
+        self.hide()
+        if self._came_from is not None:
+            self._came_from.setFocus()
+
+    def _fill(self, typed: str) -> None:
+        self.list.clear()
+        for entry in entries(typed, self._workspace(), self._keys):
+            item = QListWidgetItem(entry.text)
+            item.setData(ENTRY, entry)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.text}, {entry.reason or entry.key or entry.kind}")
+            self.list.addItem(item)
+        if self.list.count():
+            self.list.setCurrentRow(0)
+        else:
+            nothing = QListWidgetItem("")
+            nothing.setData(
+                ENTRY,
+                Entry(tr("Nothing fits {typed}", typed=typed), "command", None, reason=tr("Try a part of a name.")),
+            )
+            nothing.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.list.addItem(nothing)
+
+    def _run(self) -> None:
+        item = self.list.currentItem()
+        entry = item.data(ENTRY) if item is not None else None
+        if entry is None or entry.target is None or entry.reason:
+            return
+        self.close_palette()
+        self.chosen.emit(entry)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.line and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            match event.key():
+                case Qt.Key.Key_Down | Qt.Key.Key_Up:
+                    step = 1 if event.key() == Qt.Key.Key_Down else -1
+                    self.list.setCurrentRow(min(max(self.list.currentRow() + step, 0), self.list.count() - 1))
+                    return True
+                case Qt.Key.Key_PageDown | Qt.Key.Key_PageUp:
+                    step = 10 if event.key() == Qt.Key.Key_PageDown else -10
+                    self.list.setCurrentRow(min(max(self.list.currentRow() + step, 0), self.list.count() - 1))
+                    return True
+                case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                    self._run()
+                    return True
+                case Qt.Key.Key_Escape:
+                    self.close_palette()
+                    return True
+        if watched is self.line and event.type() == QEvent.Type.FocusOut and self.isVisible():
+            self.hide()
+        return False

@@ -1,0 +1,216 @@
+"""Doctor: what is wrong with the gallery, worst first, with the pictures, and one click to leave them out.
+
+The list at the left has one line per kind of trouble with its count; the pictures at the right are those of the chosen line. A click on
+a picture selects it everywhere. Excluding changes nothing on disk and can be taken back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from facelens.images.doctor import Finding
+from facelens.images.faceset import Ids
+from facelens.session.jobs import State
+from facelens.session.selection import Mode
+from facelens.views import icons, theme
+from facelens.views.controls import EmptyState, Header, draw_text, label
+from facelens.views.grid import ThumbnailGrid
+from facelens.views.panel import Desk, Panel
+from facelens.words import plural, tr
+
+MARKS = {"error": ("cross", "bad"), "warning": ("warning", "warn"), "note": ("info", "text3")}
+FINDING = Qt.ItemDataRole.UserRole
+
+
+class _Line(QStyledItemDelegate):
+    def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
+        return QSize(200, 29)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
+        finding: Finding = index.data(FINDING)  # type: ignore[attr-defined]
+        look, box = theme.current(), QRectF(option.rect)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if chosen or option.state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.q("soft" if chosen else "hover"))
+            painter.drawRoundedRect(box.adjusted(4, 1, -4, -1), 4, 4)
+        icon, colour = MARKS[finding.severity]
+        icons.paint(painter, QRectF(box.x() + 12, box.center().y() - 7, 14, 14), icon, colour)
+        draw_text(painter, box.adjusted(34, 0, -60, 0), index.data(), "text" if chosen else "text2", 12)  # type: ignore[attr-defined]
+        draw_text(
+            painter,
+            box.adjusted(0, 0, -14, 0),
+            f"{len(finding.ids):,}" if len(finding.ids) else "",
+            "text3",
+            align="right",
+        )
+        painter.restore()
+
+
+class DoctorPanel(Panel):
+    """Findings and their pictures."""
+
+    word = "doctor"
+    title = "Doctor"
+    reads = frozenset({"faces", "diagnosis", "excluded", "selection"})
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.setAccessibleName(tr("Doctor"))
+        self.header = Header(tr("Doctor"))
+        self.header.add_button("retry", tr("Check the gallery again"), lambda: desk.act("doctor.run"))
+        self.list = QListWidget()
+        self.list.setItemDelegate(_Line(self.list))
+        self.list.setMouseTracking(True)
+        self.list.setAccessibleName(tr("Findings"))
+        self.list.currentItemChanged.connect(lambda *_: self._show_finding())
+        self.message = label(name="strong", wrap=True)
+        self.detail = label(name="small", wrap=True)
+        self.exclude = QPushButton()
+        self.exclude.setToolTip(tr("Leaves these faces out of everything here. Nothing on disk changes."))
+        self.exclude.clicked.connect(self._on_exclude)
+        self.select = QPushButton(tr("Select them"))
+        self.select.setToolTip(tr("Makes them the selection, here and in the gallery"))
+        self.select.clicked.connect(self._on_select_all)
+        self.grid = ThumbnailGrid(desk.thumbnails)
+        self.grid.setAccessibleName(tr("Pictures of this finding"))
+        self.grid.select.connect(self._on_select)
+        self.grid.look.connect(self._on_look)
+        self.grid.open_face.connect(self._on_look)
+        self.clean = EmptyState(
+            "check",
+            tr("Nothing is wrong"),
+            tr("Every picture could be read, and no doubles or lone identities were found."),
+        )
+        self.waiting = EmptyState(
+            "doctor", tr("Not checked yet"), tr("The doctor reads every picture once and lists what is wrong.")
+        )
+        self.waiting.add_button(tr("Check the gallery"), lambda: desk.act("doctor.run"), primary=True)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.waiting)
+        self.pages.addWidget(self.clean)
+        self.pages.addWidget(self._findings())
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.header)
+        outer.addWidget(self.pages, 1)
+
+    def _findings(self) -> QWidget:
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.message)
+        words.addWidget(self.detail)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 10, 12, 10)
+        head.setSpacing(8)
+        head.addLayout(words, 1)
+        head.addWidget(self.select)
+        head.addWidget(self.exclude)
+        right = QWidget()
+        right.setObjectName("panel")
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self.grid, 1)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setHandleWidth(4)
+        split.addWidget(self.list)
+        split.addWidget(right)
+        split.setStretchFactor(1, 1)
+        split.setSizes([260, 700])
+        split.setChildrenCollapsible(False)
+        return split
+
+    @property
+    def finding(self) -> Finding | None:
+        """The chosen finding."""
+        item = self.list.currentItem()
+        return item.data(FINDING) if item is not None else None
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        workspace = self.desk.workspace
+        diagnosis = workspace.diagnosis
+        if changed & {"faces", "diagnosis"}:
+            self._fill()
+        if changed & {"selection", "faces", "diagnosis"}:
+            self.grid.set_selection(workspace.selection)
+        if "excluded" in changed:
+            self._show_finding()
+        if diagnosis is None:
+            running = any(job.state is State.RUNNING and job.request.slot == "doctor" for job in self.desk.jobs.jobs)
+            self.header.set_subtitle(tr("checking") if running else "")
+        else:
+            count = plural(len(diagnosis.findings), "{n} finding", "{n} findings")
+            self.header.set_subtitle(tr("{n} faces checked, {count}", n=diagnosis.faces, count=count))
+
+    def _fill(self) -> None:
+        diagnosis = self.desk.workspace.diagnosis
+        kept = self.finding.kind if self.finding else ""
+        self.list.clear()
+        if diagnosis is None:
+            self.pages.setCurrentIndex(0)
+            return
+        self.pages.setCurrentIndex(2 if diagnosis.findings else 1)
+        for finding in diagnosis.findings:
+            item = QListWidgetItem(finding.title)
+            item.setData(FINDING, finding)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{finding.severity}: {finding.message}")
+            item.setToolTip(finding.message)
+            self.list.addItem(item)
+            if finding.kind == kept:
+                self.list.setCurrentItem(item)
+        if self.list.currentItem() is None and self.list.count():
+            self.list.setCurrentRow(0)
+
+    def _show_finding(self) -> None:
+        faces, finding = self.desk.workspace.faces, self.finding
+        if faces is None or finding is None:
+            return
+        self.message.setText(finding.message)
+        self.detail.setText("\n".join(finding.details[:4]))
+        self.detail.setVisible(bool(finding.details))
+        self.grid.set_faces(faces, faces.rows_of(finding.ids))
+        self.grid.set_empty(tr("No single picture"), tr("This finding is about the gallery as a whole."))
+        self.grid.set_selection(self.desk.workspace.selection)
+        out = np.isin(finding.ids, self.desk.workspace.excluded)
+        all_out = bool(len(out)) and bool(out.all())
+        self.exclude.setText(tr("Take back {n}", n=len(out)) if all_out else tr("Exclude {n}", n=int((~out).sum())))
+        for button in (self.exclude, self.select):
+            button.setEnabled(len(finding.ids) > 0)
+
+    def _on_exclude(self) -> None:
+        finding, excluded = self.finding, self.desk.workspace.excluded
+        if finding is None:
+            return
+        all_out = bool(np.isin(finding.ids, excluded).all())
+        after = np.setdiff1d(excluded, finding.ids) if all_out else np.union1d(excluded, finding.ids)
+        self.desk.store.update(excluded=after, initiator=self)
+
+    def _on_select_all(self) -> None:
+        if self.finding is not None:
+            self._on_select(self.finding.ids, Mode.REPLACE)
+
+    def _on_select(self, ids: Ids, mode: Mode) -> None:
+        self.desk.store.update(selection=self.desk.workspace.selection.combine(ids, mode), initiator=self)
+
+    def _on_look(self, face: int) -> None:
+        self.desk.store.update(selection=self.desk.workspace.selection.looking_at(face), initiator=self)

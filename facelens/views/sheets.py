@@ -1,0 +1,213 @@
+"""Small dialogs: the keys on one sheet, what is kept on this disk, how to build a verification list."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from facelens.session import folders
+from facelens.session.actions import ACTIONS, MENUS
+from facelens.views.controls import label
+from facelens.views.panel import Desk
+from facelens.words import escaped, tr
+
+MOUSE = (
+    ("Click", "Select one face"),
+    ("Ctrl+click", "Add or take away one"),
+    ("Shift+click", "Select up to here"),
+    ("Drag on empty ground", "Rubber band; Shift adds, Alt takes away, Shift+Alt keeps the overlap"),
+    ("Double click", "Loupe"),
+    ("Ctrl+wheel", "Thumbnail size"),
+    ("Arrows, Home, End", "Move; with Shift select"),
+    ("Space", "Select or unselect the current face"),
+)
+
+
+class KeySheet(QDialog):
+    """Every shortcut, by menu."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Keyboard shortcuts"))
+        inner = QWidget()
+        inner.setObjectName("panel")
+        grid = QGridLayout(inner)
+        grid.setContentsMargins(20, 16, 20, 16)
+        grid.setHorizontalSpacing(36)
+        grid.setVerticalSpacing(14)
+        blocks = [
+            (title, [(" or ".join(a.keys), a.text.rstrip("…")) for a in ACTIONS if a.menu == title and a.keys])
+            for title in MENUS
+        ]
+        blocks = [block for block in blocks if block[1]] + [("Mouse and grid", list(MOUSE))]
+        heights = [0, 0]
+        columns = [QVBoxLayout(), QVBoxLayout()]
+        for title, rows in blocks:
+            shorter = heights.index(min(heights))
+            columns[shorter].addWidget(_block(tr(title), rows))
+            heights[shorter] += len(rows) + 2
+        for i, column in enumerate(columns):
+            column.addStretch(1)
+            grid.addLayout(column, 0, i)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setWidget(inner)
+        area.setAccessibleName(tr("Keyboard shortcuts"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(area)
+        self.resize(760, 620)
+
+
+def _block(title: str, rows: list[tuple[str, str]]) -> QWidget:
+    block = QWidget()
+    grid = QGridLayout(block)
+    grid.setContentsMargins(0, 0, 0, 8)
+    grid.setVerticalSpacing(4)
+    grid.setColumnStretch(1, 1)
+    grid.addWidget(label(title, name="title"), 0, 0, 1, 2)
+    for i, (key, text) in enumerate(rows, 1):
+        cap = QLabel(tr(key))
+        cap.setObjectName("key")
+        grid.addWidget(cap, i, 0, Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(label(tr(text), name="small", wrap=True), i, 1)
+    return block
+
+
+class LocalData(QDialog):
+    """What FaceLens keeps on this disk, how much it is, and a button to delete it."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Local data"))
+        self.setMinimumWidth(520)
+        self.desk = desk
+        self.rows = QFormLayout()
+        self.rows.setHorizontalSpacing(16)
+        self.purge = QPushButton(tr("Delete cached data"))
+        self.purge.setToolTip(
+            tr("Deletes thumbnails, caches, logs and the list of recent galleries. Pictures are not touched.")
+        )
+        self.purge.clicked.connect(self._on_purge)
+        close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        close.rejected.connect(self.reject)
+        foot = QHBoxLayout()
+        foot.addWidget(self.purge)
+        foot.addStretch(1)
+        foot.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(14)
+        column.addWidget(
+            label(
+                tr("FaceLens opens no network connection. Pictures stay where they are; this is what it writes:"),
+                wrap=True,
+            )
+        )
+        column.addLayout(self.rows)
+        column.addLayout(foot)
+        self._fill()
+
+    def _fill(self) -> None:
+        while self.rows.rowCount():
+            self.rows.removeRow(0)
+        for name, folder in (
+            (tr("Settings"), folders.config()),
+            (tr("Cache"), folders.cache()),
+            (tr("Log and state"), folders.state()),
+        ):
+            place = label(f"{size_text(_size(folder))}   {escaped(str(folder))}", name="small")
+            place.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            self.rows.addRow(label(name), place)
+
+    def _on_purge(self) -> None:
+        for folder in (folders.cache(), folders.state()):
+            for child in folder.iterdir():
+                if child.is_dir():
+                    shutil.rmtree(child, ignore_errors=True)
+                elif child.suffix == ".log":
+                    child.write_bytes(b"")  # it is open
+                else:
+                    child.unlink(missing_ok=True)
+        self.desk.settle(recent=())
+        self._fill()
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def size_text(size: int) -> str:
+    """Bytes for people.
+
+    >>> size_text(41_200_000), size_text(300)
+    ('41 MB', '0.3 kB')
+    """
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if size >= scale:
+            return f"{size / scale:.0f} {unit}" if size >= 10 * scale else f"{size / scale:.1f} {unit}"
+    return f"{size / 1000:.1f} kB"
+
+
+class BuildPairs(QDialog):
+    """Folds, pairs and seed of a verification list."""
+
+    def __init__(self, then: Callable[[str, int, int, int], None], kind: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Build a verification list"))
+        self._then, self._kind = then, kind
+        self.folds = _spin(tr("Folds"), 1, 100, 10)
+        self.per_fold = _spin(tr("Genuine pairs in a fold, and as many impostor pairs"), 1, 1_000_000, 300)
+        self.seed = _spin(tr("Seed: the same number gives the same list"), 0, 2**31 - 1, 0)
+        form = QFormLayout()
+        for text, spin in (
+            (tr("Folds"), self.folds),
+            (tr("Pairs of each kind in a fold"), self.per_fold),
+            (tr("Seed"), self.seed),
+        ):
+            form.addRow(text, spin)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self._on_save)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(14)
+        column.addWidget(
+            label(
+                tr("Half of the pairs show one identity, half show two. No picture is paired with itself."), wrap=True
+            )
+        )
+        column.addLayout(form)
+        column.addWidget(buttons)
+
+    def _on_save(self) -> None:
+        self.accept()
+        self._then(self._kind, self.folds.value(), self.per_fold.value(), self.seed.value())
+
+
+def _spin(text: str, low: int, high: int, value: int) -> QSpinBox:
+    spin = QSpinBox()
+    spin.setRange(low, high)
+    spin.setValue(value)
+    spin.setAccessibleName(text)
+    spin.setToolTip(text)
+    return spin

@@ -1,0 +1,84 @@
+"""The stage: a tab strip with one page per panel, the gallery first; a page can also be opened beside another as a dock."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QTabBar, QToolButton, QVBoxLayout, QWidget
+
+from facelens.views.controls import tool_button
+from facelens.views.panel import Desk, Panel
+from facelens.views.panels import PANELS
+from facelens.words import tr
+
+
+class Stage(QWidget):
+    """The central widget of the window."""
+
+    beside = Signal(str)  # the word of a panel to open as a dock
+    moved = Signal(str)
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.setObjectName("stage")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setMinimumSize(560, 360)
+        self.tabs = QTabBar()
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.tabs.setAccessibleName(tr("Panels"))
+        self.tabs.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.pages = QStackedWidget()
+        self.panels: dict[str, Panel] = {}
+        for cls in PANELS:
+            panel = cls(desk)
+            self.panels[cls.word] = panel
+            self.tabs.addTab(tr(cls.title))
+            self.pages.addWidget(panel)
+        self.tabs.currentChanged.connect(self._on_tab)
+        self.open_beside = tool_button("columns", tr("Open a page beside this one"), size=14)
+        self.open_beside.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.open_beside)
+        menu.aboutToShow.connect(lambda: self._fill(menu))
+        self.open_beside.setMenu(menu)
+        strip = QWidget()
+        strip.setObjectName("stagetabs")
+        strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        strip.setFixedHeight(32)
+        line = QHBoxLayout(strip)
+        line.setContentsMargins(4, 0, 6, 0)
+        line.addWidget(self.tabs)
+        line.addStretch(1)
+        line.addWidget(self.open_beside)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(strip)
+        column.addWidget(self.pages, 1)
+
+    @property
+    def current(self) -> Panel:
+        """The page that is shown."""
+        return self.panels[self.word]
+
+    @property
+    def word(self) -> str:
+        """The word of the page that is shown."""
+        return PANELS[self.tabs.currentIndex()].word
+
+    def show_page(self, word: str) -> None:
+        """Bring a page to the front."""
+        self.tabs.setCurrentIndex([cls.word for cls in PANELS].index(word))
+
+    def _on_tab(self, index: int) -> None:
+        self.pages.setCurrentIndex(index)
+        self.moved.emit(self.word)
+
+    def _fill(self, menu: QMenu) -> None:
+        menu.clear()
+        for cls in PANELS:
+            if cls.word not in ("gallery", self.word):
+                menu.addAction(
+                    tr("Open {title} beside", title=tr(cls.title)), lambda word=cls.word: self.beside.emit(word)
+                )
+        if menu.isEmpty():
+            menu.addAction(tr("No other page to open")).setEnabled(False)

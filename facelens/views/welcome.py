@@ -1,0 +1,102 @@
+"""The first page: open something, start from a task, or go on where the last session stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from facelens.views import icons
+from facelens.views.controls import EmptyState, label
+from facelens.views.panel import Desk
+from facelens.words import escaped, plural, tr
+
+TASKS = (
+    ("doctor", "Check\na gallery", "gallery.open", "Open a folder and see which pictures are broken, doubled or alone"),
+    (
+        "image",
+        "Browse drawn\nfaces",
+        "gallery.open_sample",
+        "The sample gallery: people who do not exist, every variation known",
+    ),
+    ("keyboard", "Learn\nthe keys", "keys.show", "All keyboard shortcuts on one sheet"),
+)
+
+
+class Welcome(EmptyState):
+    """Shown while no gallery is open."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(
+            "download",
+            tr("No gallery yet"),
+            tr("Drop a folder with one sub-folder per person, a CSV or Parquet manifest, a pairs.txt or a .bin file."),
+            note=tr("Pictures stay where they are and never leave this computer."),
+        )
+        self.desk = desk
+        self.add_button(tr("Open gallery…"), lambda: desk.act("gallery.open"), primary=True)
+        self.add_button(tr("Open the sample gallery"), lambda: desk.act("gallery.open_sample"))
+        self.add_extra(self._tasks())
+        self.recent = QVBoxLayout()
+        self.recent.setSpacing(0)
+        holder = QWidget()
+        holder.setMaximumWidth(560)
+        self.recent_holder = holder
+        holder.setLayout(self.recent)
+        self.add_extra(_centred(holder))
+        self.refresh()
+
+    def _tasks(self) -> QWidget:
+        row = QWidget()
+        row.setMaximumWidth(560)
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(8)
+        for icon, text, action, tip in TASKS:
+            button = QToolButton()
+            button.setObjectName("task")
+            button.setText(tr(text))
+            button.setToolTip(tr(tip))
+            button.setAccessibleName(tr(text).replace("\n", " "))
+            icons.dress(button, icon, 18)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            button.setFixedSize(QSize(176, 46))
+            button.clicked.connect(lambda _=False, action=action: self.desk.act(action))
+            line.addWidget(button)
+        return _centred(row)
+
+    def refresh(self) -> None:
+        """List the galleries opened before."""
+        while item := self.recent.takeAt(0):
+            if item.widget():
+                item.widget().deleteLater()
+        recent = self.desk.settings.recent[:5]
+        self.recent_holder.setVisible(bool(recent))
+        if recent:
+            self.recent.addWidget(label(tr("Recent"), name="cap"))
+        for entry in recent:
+            row = QPushButton()
+            row.setObjectName("recent")
+            row.setIcon(icons.icon("folder", colour="text3"))
+            row.setText(f"  {escaped(entry.name)}")
+            row.setToolTip(escaped(entry.path))
+            row.setAccessibleName(tr("Open {name}", name=escaped(entry.name)))
+            row.clicked.connect(lambda _=False, path=entry.path: self.desk.open_path(Path(path)))
+            count = QLabel(plural(entry.faces, "{n} face", "{n} faces"), row)
+            count.setObjectName("cap")
+            inner = QHBoxLayout(row)
+            inner.setContentsMargins(0, 0, 10, 0)
+            inner.addStretch(1)
+            inner.addWidget(count)
+            self.recent.addWidget(row)
+
+
+def _centred(widget: QWidget) -> QWidget:
+    holder = QWidget()
+    line = QHBoxLayout(holder)
+    line.setContentsMargins(0, 0, 0, 0)
+    line.addStretch(1)
+    line.addWidget(widget, 4)
+    line.addStretch(1)
+    return holder
