@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tempfile
 from functools import cache
@@ -14,6 +15,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
 from facelens.resources import assets
+from facelens.session import folders
 from facelens.views import theme
 
 
@@ -109,15 +111,21 @@ def write(name: str, colour: str, *, width: float = 1.5) -> Path:
     """A coloured copy on disk, which is the only thing a style sheet can show."""
     text = svg(name, colour, width=width)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path = _folder() / f"{name}-{digest}.svg"
+    try:
+        return _written(folders.cache() / "icons" / f"{name}-{digest}.svg", text)
+    except OSError:  # a full or read-only disk must not cost the user the window
+        return _written(_spare_folder() / f"{name}-{digest}.svg", text)
+
+
+def _written(path: Path, text: str) -> Path:
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".part")
+        half = path.with_suffix(f".{os.getpid()}")
         half.write_text(text, encoding="utf-8")
         half.replace(path)
     return path
 
 
 @cache
-def _folder() -> Path:
+def _spare_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="facelens-icons-"))

@@ -23,7 +23,7 @@ MOST = 64.0  # screen pixels for one of the picture
 
 @dataclass(frozen=True)
 class View:
-    """How a picture is looked at, in measures that fit any picture: zoom 1 = fitted, centre in shares of the picture."""
+    """How a picture is looked at, in measures that fit all: zoom 1 = fitted, centre in shares of the picture."""
 
     zoom: float = 1.0
     x: float = 0.5
@@ -382,17 +382,21 @@ class Compare(_Keys):
         self.setAccessibleName(tr("Compare"))
         self._pictures: list[Picture] = []
         self._names: list[_Caption] = []
+        self._holders: list[QWidget] = []
         self._shown = 0
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         for _ in range(self.MOST):
             picture, caption = Picture(thumbnails), _Caption()
-            column = QVBoxLayout()
+            holder = QWidget()
+            column = QVBoxLayout(holder)
+            column.setContentsMargins(0, 0, 0, 0)
             column.setSpacing(0)
             column.addWidget(picture, 1)
             column.addWidget(caption)
-            row.addLayout(column, 1)
+            row.addWidget(holder, 1)
+            self._holders.append(holder)
             picture.view_changed.connect(self._on_view)
             picture.clicked.connect(self._on_clicked)
             self._pictures.append(picture)
@@ -409,8 +413,7 @@ class Compare(_Keys):
         self._shown = len(given)
         for place, (picture, caption) in enumerate(zip(self._pictures, self._names)):
             there = place < len(given)
-            picture.setVisible(there)
-            caption.setVisible(there)
+            self._holders[place].setVisible(there)
             picture.set_face(faces if there else None, given[place] if there else None)
             if there and faces is not None:
                 caption.set_text(faces.label(given[place]), faces.file_name(given[place]))

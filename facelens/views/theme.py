@@ -278,8 +278,8 @@ QMenu::item:disabled {{ color: {faint}; }}
 QMenu::icon {{ padding-left: 6px; }}
 QMenu::separator {{ height: 1px; background: {t.line}; margin: 4px 6px; }}
 QMenu::indicator {{ width: 14px; height: 14px; margin-left: 6px; }}
-QMenu::indicator:checked {{ image: url({menu_tick}); }}
-QMenu::right-arrow {{ image: url({right}); width: 12px; height: 12px; }}
+QMenu::indicator:checked {{ image: url("{menu_tick}"); }}
+QMenu::right-arrow {{ image: url("{right}"); width: 12px; height: 12px; }}
 #toolbar, QToolBar {{ background: {t.base}; border: none; border-top: 1px solid {t.line};
     border-bottom: 1px solid {t.win}; spacing: 7px; padding: 0 8px; }}
 QToolBar::separator {{ background: {t.edge}; width: 1px; margin: 12px 0; }}
@@ -329,14 +329,14 @@ QPlainTextEdit, QTextEdit {{ background: {t.field}; border: 1px solid {t.edge}; 
     color: {t.text2}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{
     background: transparent; border: none; width: 14px; }}
-QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{ image: url({up}); width: 9px; height: 9px; }}
-QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{ image: url({down}); width: 9px; height: 9px; }}
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{ image: url("{up}"); width: 9px; height: 9px; }}
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{ image: url("{down}"); width: 9px; height: 9px; }}
 QComboBox {{ background: {t.raised}; border: 1px solid {t.edge}; border-radius: 4px; padding: 2px 6px 2px 8px;
     color: {t.text}; }}
 QComboBox:hover {{ background: {t.hover}; }}
 QComboBox:disabled {{ color: {faint}; background: {t.base}; }}
 QComboBox::drop-down {{ border: none; width: 18px; }}
-QComboBox::down-arrow {{ image: url({down}); width: 12px; height: 12px; }}
+QComboBox::down-arrow {{ image: url("{down}"); width: 12px; height: 12px; }}
 QComboBox QAbstractItemView {{ background: {t.raised}; border: 1px solid {t.line2}; padding: 2px; outline: 0;
     selection-background-color: {t.soft}; selection-color: {t.text}; }}
 QCheckBox, QRadioButton {{ spacing: 6px; color: {t.text}; }}
@@ -345,8 +345,8 @@ QCheckBox::indicator, QTreeView::indicator, QTableView::indicator, QListView::in
     border: 1px solid {t.line2}; border-radius: 3px; background: {t.field}; }}
 QCheckBox::indicator:checked, QTreeView::indicator:checked, QTableView::indicator:checked,
     QListView::indicator:checked {{
-    background: {t.accent}; border-color: {t.accent}; image: url({tick}); }}
-QCheckBox::indicator:indeterminate {{ background: {t.accent}; border-color: {t.accent}; image: url({dash}); }}
+    background: {t.accent}; border-color: {t.accent}; image: url("{tick}"); }}
+QCheckBox::indicator:indeterminate {{ background: {t.accent}; border-color: {t.accent}; image: url("{dash}"); }}
 QCheckBox::indicator:focus {{ border-color: {t.accent}; }}
 QRadioButton::indicator {{ width: 13px; height: 13px; border: 1px solid {t.line2}; border-radius: 7px;
     background: {t.field}; }}
