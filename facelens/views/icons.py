@@ -73,7 +73,10 @@ class _Engine(QIconEngine):
         self._colour = colour
 
     def clone(self) -> QIconEngine:
-        return _Engine(self._name, self._colour)
+        # Qt takes what it is given here without telling Python, which would free it at once.
+        copy = _Engine(self._name, self._colour)
+        _COPIES.append(copy)
+        return copy
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         ratio = painter.device().devicePixelRatioF()
@@ -92,7 +95,10 @@ class _Engine(QIconEngine):
         return QPixmap(_rendered(self._name, colour, max(1, min(size.width(), size.height())), None))
 
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
-        return self.pixmap(size, mode, state)
+        return self.pixmap(size * scale, mode, state)
+
+
+_COPIES: list[QIconEngine] = []  # made only when somebody changes a copy of an icon, which the application does not
 
 
 def icon(name: str, *, colour: str = "text2") -> QIcon:
