@@ -447,8 +447,7 @@ class JobQueue:
                         return
                 self._warm_up()
                 self._start_next()
-                for news in self._worker.wait(self._patience()):
-                    self._hear(news)
+                self._listen_to_worker()
                 self._round()
             except Exception:
                 _log.exception("the job queue met an error of its own")
@@ -456,6 +455,10 @@ class JobQueue:
                     if self._current is not None:
                         self._worker.kill()
                 time.sleep(UPDATE_SECONDS)  # never a busy loop
+
+    def _listen_to_worker(self) -> None:
+        for news in self._worker.wait(self._patience()):
+            self._hear(news)
 
     def _patience(self) -> float | None:
         with self._lock:
@@ -577,32 +580,35 @@ class JobQueue:
             entry = self._inbox.get()
             with self._lock:
                 self._idle -= 1
-                if entry is None:
-                    return
-                if entry.job.state is not State.WAITING:
-                    continue
-                self._begin(entry)
-            self._worker.poke()  # the service thread begins to look at the counts
-            tick = _ThreadTick(self, entry)
-            changes: dict[str, Any] = {}
-            try:
-                request = entry.job.request
-                changes["result"] = request.call(*request.args, **request.kwargs, tick=tick)
-                state = State.DONE
-            except Cancelled:
-                state = State.CANCELLED
-            except BaseException as error:  # also SystemExit: the thread goes on
-                state = State.FAILED
-                shown = error if isinstance(error, Exception) else RemoteError(f"{type(error).__qualname__}: {error}")
-                changes = {"error": shown, "trace": traceback.format_exc()}
-            with self._lock:
-                if entry.counts is not None:
-                    self._set_counts(entry, entry.counts, time.monotonic())
-                if entry.unwanted or state is State.CANCELLED:
-                    self._end(entry, State.CANCELLED)
-                else:
-                    self._end(entry, state, **changes)
-            del entry, tick, changes
+            if entry is None:
+                return
+            self._do(entry)
+            del entry  # a thread that waits must not keep a gallery alive
+
+    def _do(self, entry: _Entry) -> None:
+        with self._lock:
+            if entry.job.state is not State.WAITING:
+                return
+            self._begin(entry)
+        self._worker.poke()  # the service thread begins to look at the counts
+        request = entry.job.request
+        changes: dict[str, Any] = {}
+        try:
+            changes["result"] = request.call(*request.args, **request.kwargs, tick=_ThreadTick(self, entry))
+            state = State.DONE
+        except Cancelled:
+            state = State.CANCELLED
+        except BaseException as error:  # also SystemExit: the thread goes on
+            state = State.FAILED
+            shown = error if isinstance(error, Exception) else RemoteError(f"{type(error).__qualname__}: {error}")
+            changes = {"error": shown, "trace": traceback.format_exc()}
+        with self._lock:
+            if entry.counts is not None:
+                self._set_counts(entry, entry.counts, time.monotonic())
+            if entry.unwanted or state is State.CANCELLED:
+                self._end(entry, State.CANCELLED)
+            else:
+                self._end(entry, state, **changes)
 
 
 def _died(title: str, news: Ended, *, started: bool) -> WorkerDied:

@@ -1,7 +1,7 @@
 """The log: a rotating file, the last lines in memory for the Log dock, and a place for whatever nobody caught.
 
-It holds no embedding, and no path of a picture unless the user asks for that: places on disk are shortened before a line
-is kept anywhere.
+It holds no embedding, and no path of a picture unless the user asks for that: places on disk are shortened before a
+line is kept anywhere.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def install(
 ) -> Callable[[], None]:
     """Begin to log; the returned function puts everything back.
 
-    `paths` lets entries keep places on disk. `on_crash(error, traceback)` is called for an exception that nobody caught,
-    on the thread it happened on.
+    `paths` lets entries keep places on disk. `on_crash(error, traceback)` is called for an exception that nobody
+    caught, on the thread it happened on.
     """
     handlers: list[logging.Handler] = [memory]
     memory.setFormatter(Shortened("%(message)s", paths=paths))

@@ -462,6 +462,7 @@ def _listen(channel: Channel, tick: _Tick, inbox: SimpleQueue[Message]) -> None:
             else:
                 tick.taken += message.kind == "job"
                 inbox.put(message)
+            del message  # it may hold the arrays of a job
     except (EOFError, OSError):
         os._exit(0)  # the owner is gone, and so is the reason for whatever runs
 
