@@ -79,11 +79,11 @@ def contact_sheet(
                     fontsize=5,
                     color=INK["text3"],
                 )
-            shown = faces.label(int(row))
+            shown = _cut(faces.label(int(row)), 11 if isinstance(numbers, np.ndarray) else 16)
             figure.text(
                 x / width,
                 (y + 0.12) / height,
-                shown if len(shown) <= 15 else shown[:14] + "…",
+                shown,
                 fontsize=5.4,
                 color=INK["text2"],
                 va="center",
@@ -100,6 +100,10 @@ def contact_sheet(
                 )
         tick(len(rows), len(rows), "")
     return figure
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def save(figure: Figure, out: Path, *, dpi: int = 200) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from facelens.errors import InputError
-from facelens.images import builder, doctor, readers
+from facelens.images import doctor, readers
 from facelens.images.faceset import FaceSet, Labels, Rows
 from facelens.progress import Tick, silent
 from facelens.words import tr
@@ -99,6 +99,8 @@ def build_protocol(
     faces: FaceSet, out: Path, *, folds: int = 10, per_fold: int = 300, seed: int = 0, tick: Tick = silent
 ) -> int:
     """Write a verification list of the gallery as pairs.txt or .bin, by the ending; returns the number of pairs."""
+    from facelens.images import builder
+
     tick(0, 2, tr("Choosing pairs"))
     pairs = builder.build_pairs(faces, folds=folds, per_fold=per_fold, seed=seed)
     tick(1, 2, tr("Writing"))

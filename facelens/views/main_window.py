@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,7 @@ from facelens.views.bridge import Bridge
 from facelens.views.commands import Commands
 from facelens.views.controls import Dock, Segmented, tool_button, vertical_rule
 from facelens.views.docks import DOCKS
+from facelens.views.docks.jobs import progress_text
 from facelens.views.drop import DropVeil
 from facelens.views.notices import Notices
 from facelens.views.opening import Opening
@@ -320,6 +322,8 @@ class MainWindow(QMainWindow):
 
     def _on_job(self, job: Job) -> None:
         self.docks["jobs"].header.set_subtitle(self.docks["jobs"].widget().subtitle())  # type: ignore[attr-defined]
+        if job.state.ended:
+            logging.getLogger("facelens.jobs").info("%s: %s", job.request.title, progress_text(job))
         running = [job for job in self.jobs.jobs if job.state is State.RUNNING]
         if not running:
             self._job_timer.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from facelens.session.workspace import Arrangement, Source
 from facelens.views.panel import Desk
 from facelens.words import tr
 
-SMALL = 20_000  # pictures; smaller galleries open in a thread, without waiting for the worker process
+SMALL = 2_000  # pictures seen at a glance; smaller galleries open in a thread, without waiting for the worker process
 RECENT = 12
 
 
@@ -41,7 +42,7 @@ class Opening:
     ) -> None:
         """Read what lies at `path` and show it; with `add`, join it to the open gallery."""
         found = readers.recognise(path)
-        small = found is None or (found.complete and found.pictures < SMALL)
+        small = found is None or found.pictures < SMALL
         request = Request(
             title=tr("Open {name}", name=path.name or str(path)),
             call=tasks.open_gallery,
@@ -68,6 +69,8 @@ class Opening:
 
     def _show(self, reading: readers.Reading, source: Source, *, add: bool) -> None:
         faces, before = reading.faces, self.desk.workspace.faces
+        if source.path == sample_data():
+            faces, source = replace(faces, name=tr("Sample gallery")), replace(source, name=tr("Sample gallery"))
         if add and before is not None:
             try:
                 faces = tasks.joined(before, faces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -167,14 +167,20 @@ class Palette(QFrame):
     def open(self) -> None:
         """Show the palette, empty, over the middle of the window."""
         window = self.parentWidget()
-        self.setFixedSize(min(WIDTH, window.width() - 40), min(470, window.height() - 120))
-        self.move((window.width() - self.width()) // 2, 66)
-        self.line.clear()
+        with QSignalBlocker(self.line):
+            self.line.clear()
         self._fill("")
         self._came_from = window.focusWidget()
         self.show()
         self.raise_()
         self.line.setFocus()
+
+    def _fit(self) -> None:
+        """As high as its lines, up to a limit, under the toolbar's middle."""
+        window = self.parentWidget()
+        lines = sum(self.list.sizeHintForRow(i) for i in range(self.list.count())) or 44
+        self.setFixedSize(min(WIDTH, window.width() - 40), min(lines + 62, 500, window.height() - 120))
+        self.move((window.width() - self.width()) // 2, 66)
 
     def close_palette(self) -> None:
         """Hide, and give the keyboard back."""
@@ -189,6 +195,7 @@ class Palette(QFrame):
             item.setData(ENTRY, entry)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.text}, {entry.reason or entry.key or entry.kind}")
             self.list.addItem(item)
+        self._fit()
         if self.list.count():
             self.list.setCurrentRow(0)
         else:
@@ -199,6 +206,7 @@ class Palette(QFrame):
             )
             nothing.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(nothing)
+            self._fit()
 
     def _run(self) -> None:
         item = self.list.currentItem()

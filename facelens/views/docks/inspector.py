@@ -5,24 +5,26 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPixmap
-from PySide6.QtWidgets import QFormLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from facelens.images.faceset import FaceSet, Labels
 from facelens.views import theme
 from facelens.views.controls import EmptyState, Rail, label
+from facelens.views.grid import percentile, value_text
 from facelens.views.panel import Desk, Panel
-from facelens.words import escaped, number, tr
+from facelens.words import escaped, tr
 
-FACE, STRIP = 184, 5
+FACE, STRIP, FEW = 184, 5, 6
 _FILE = {"width", "height", "channels", "bytes"}  # shown under File, not as scores
-
-
-def percentile(values: np.ndarray, value: float) -> float | None:
-    """The share of known values below `value`, ties counted half, 0 to 100; None where fewer than two are known."""
-    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    if len(known) < 2 or np.isnan(value):
-        return None
-    return float(100 * (np.count_nonzero(known < value) + 0.5 * np.count_nonzero(known == value)) / len(known))
 
 
 class Picture(QWidget):
@@ -114,7 +116,7 @@ class InspectorDock(Panel):
 
     word = "inspector"
     title = "Inspector"
-    reads = frozenset({"faces", "selection", "diagnosis", "excluded"})
+    reads = frozenset({"faces", "selection", "diagnosis", "excluded", "arrangement"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -125,6 +127,10 @@ class InspectorDock(Panel):
             shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.scores = QVBoxLayout()
         self.scores.setSpacing(2)
+        self.more = QPushButton()
+        self.more.setObjectName("flat")
+        self.more.setToolTip(tr("Unusual values come first: those far from the middle of this gallery."))
+        self.more.clicked.connect(self._on_more)
         self.strip = Strip(desk)
         self.strip.clicked.connect(self._on_strip)
         self.facts = QFormLayout()
@@ -142,7 +148,8 @@ class InspectorDock(Panel):
         column.addWidget(self.picture)
         column.addLayout(_padded(self.name, self.file, top=10, bottom=8))
         column.addWidget(self.scores_head)
-        column.addLayout(_padded(self.scores, bottom=6))
+        column.addLayout(_padded(self.scores))
+        column.addLayout(_padded(_left(self.more), bottom=4))
         column.addWidget(self.strip_head)
         column.addLayout(_padded(self.strip, bottom=8))
         column.addWidget(self.facts_head)
@@ -162,7 +169,8 @@ class InspectorDock(Panel):
         outer.addWidget(self.empty)
         desk.thumbnails.ready.connect(self._on_ready)
         self._row: int | None = None
-        self._rails: dict[str, Rail] = {}
+        self._rails: list[Rail] = []
+        self._all_scores = False
 
     def subtitle(self) -> str:
         """For the header: "1 of 6 selected"."""
@@ -197,21 +205,34 @@ class InspectorDock(Panel):
             self.strip.update()
 
     def _show_scores(self, faces: FaceSet, row: int) -> None:
-        names = [name for name, column in faces.columns.items() if isinstance(column, np.ndarray) and name not in _FILE]
-        names = [name for name in names if not np.isnan(float(faces.columns[name][row]))]  # type: ignore[index]
-        self.scores_head.setVisible(bool(names))
-        for name in set(self._rails) - set(names):
-            rail = self._rails.pop(name)
-            self.scores.removeWidget(rail)
-            rail.deleteLater()
-        for name in names:
-            values = np.asarray(faces.columns[name])
-            value = float(values[row])
-            shown = f"{value:,.0f}" if value == round(value) and abs(value) >= 2 else number(value)
-            if name not in self._rails:
-                self._rails[name] = Rail()
-                self.scores.addWidget(self._rails[name])
-            self._rails[name].set_value(name, shown, percentile=percentile(values, value))
+        scored = self._telling(faces, row)
+        self.scores_head.setVisible(bool(scored))
+        self.more.setVisible(len(scored) > FEW)
+        self.more.setText(tr("Show fewer") if self._all_scores else tr("Show all {n}", n=len(scored)))
+        shown = scored if self._all_scores else scored[:FEW]
+        while len(self._rails) < len(shown):
+            self._rails.append(Rail())
+            self.scores.addWidget(self._rails[-1])
+        for rail in self._rails[len(shown) :]:
+            rail.hide()
+        for rail, (name, value, place) in zip(self._rails, shown, strict=False):
+            rail.set_value(name, value_text(value), percentile=place)
+            rail.show()
+
+    def _telling(self, faces: FaceSet, row: int) -> list[tuple[str, float, float | None]]:
+        """Scores of the face: the one the gallery is sorted by first, then the most unusual ones."""
+        found = []
+        for name, column in faces.columns.items():
+            if isinstance(column, np.ndarray) and name not in _FILE and not np.isnan(value := float(column[row])):
+                found.append((name, value, percentile(column, row)))
+        first = self.desk.workspace.arrangement.sort
+        return sorted(
+            found, key=lambda score: (score[0] != first, -abs((score[2] if score[2] is not None else 50) - 50))
+        )
+
+    def _on_more(self) -> None:
+        self._all_scores = not self._all_scores
+        self.refresh(self.reads)
 
     def _show_strip(self, faces: FaceSet, row: int) -> None:
         code = int(faces.identity.codes[row])
@@ -265,8 +286,6 @@ class InspectorDock(Panel):
 
 
 def _section(title: str, note: str) -> QWidget:
-    from PySide6.QtWidgets import QHBoxLayout
-
     head = QWidget()
     head.setObjectName("section")
     head.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -278,6 +297,13 @@ def _section(title: str, note: str) -> QWidget:
     row.addStretch(1)
     row.addWidget(label(note, name="cap"))
     return head
+
+
+def _left(widget: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.addWidget(widget)
+    row.addStretch(1)
+    return row
 
 
 def _padded(*parts: object, top: int = 0, bottom: int = 0) -> QVBoxLayout:
