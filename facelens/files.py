@@ -37,7 +37,9 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             message = tr("The disk is full; {path} was not written.", path=shown)
             raise DiskFull(message, hint=tr("Free some space and try again."), details=str(error)) from error
-        message = tr("{path} could not be written: {reason}.", path=shown, reason=error.strerror or type(error).__name__)
+        message = tr(
+            "{path} could not be written: {reason}.", path=shown, reason=error.strerror or type(error).__name__
+        )
         raise InputError(message, hint=tr("Choose another place."), details=str(error)) from error
     finally:
         if temporary is not None:

@@ -24,7 +24,11 @@ from facelens.errors import InputError
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
 
-RAW, LATIN, QUOTED = 0, 1, 2  # how a payload is written in the file: as it is; as UTF-8 of Latin-1 text; as a Python string
+RAW, LATIN, QUOTED = (
+    0,
+    1,
+    2,
+)  # how a payload is written in the file: as it is; as UTF-8 of Latin-1 text; as a Python string
 
 _BYTES = {"BINBYTES": 5, "SHORT_BINBYTES": 2, "BINBYTES8": 9, "BYTEARRAY8": 9, "BINSTRING": 5, "SHORT_BINSTRING": 2}
 _TEXT = {"BINUNICODE": 5, "SHORT_BINUNICODE": 2, "BINUNICODE8": 9}
@@ -136,7 +140,11 @@ class _Bounded:
 
 
 def _refused(path: Path, why: str) -> InputError:
-    message = tr("{name} is not a .bin file of pictures and pairs: {why}. Nothing in it was run.", name=escaped(path.name), why=why)
+    message = tr(
+        "{name} is not a .bin file of pictures and pairs: {why}. Nothing in it was run.",
+        name=escaped(path.name),
+        why=why,
+    )
     return InputError(message, hint=tr("A .bin file is made with the builder, or by insightface."))
 
 
@@ -146,7 +154,17 @@ def _indexed(path: Path, stream: BinaryIO, size: int, tick: Tick) -> Container:
         pictures, same = _pictures_and_same(whole, stream)
     except _Odd as odd:
         raise _refused(path, str(odd)) from None
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, EOFError, OSError) as error:
+    except (
+        ValueError,
+        IndexError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        EOFError,
+        OSError,
+    ) as error:
         raise _refused(path, tr("it is cut short or damaged")) from error
     payloads, shapes = [], {}
     for place, item in enumerate(pictures):
@@ -348,6 +366,11 @@ def _array(call: _Call) -> tuple[_Payload | None, tuple[int, ...] | None]:
     described = dtype.arguments[0] if isinstance(dtype, _Call) and isinstance(dtype.arguments, tuple) else None
     code = described.text if isinstance(described, _Payload) else None
     fits = isinstance(shape, tuple) and all(type(side) is int and 0 <= side < 1 << 31 for side in shape)
-    if code not in ("u1", "b1", "|u1", "|b1") or not isinstance(data, _Payload) or not fits or (fortran and len(shape) > 1):
+    if (
+        code not in ("u1", "b1", "|u1", "|b1")
+        or not isinstance(data, _Payload)
+        or not fits
+        or (fortran and len(shape) > 1)
+    ):
         return None, None
     return data, shape

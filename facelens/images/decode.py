@@ -5,6 +5,7 @@ Shapes    pictures (H, W, 3) uint8 RGB, upright (EXIF orientation applied)
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import stat
@@ -39,7 +40,9 @@ LONGEST = 4  # a thumbnail's longer side is at most this many times its size; th
 
 # Pillow's own limit only warns at 89 megapixels and cannot be raised for one call; `_refuse_large` comes before every decoding.
 Image.MAX_IMAGE_PIXELS = None
-warnings.filterwarnings("ignore", module=r"PIL\.")  # about corrupt metadata: the pixels decide whether a picture is good
+warnings.filterwarnings(
+    "ignore", module=r"PIL\."
+)  # about corrupt metadata: the pixels decide whether a picture is good
 
 
 class PictureError(InputError):
@@ -84,7 +87,9 @@ def read(path: str | bytes | os.PathLike[Any], *, limit_megapixels: float = LIMI
     return decode(load(path), name=_shown(path), limit_megapixels=limit_megapixels)
 
 
-def thumbnail(path: str | bytes | os.PathLike[Any], size: int, *, limit_megapixels: float = LIMIT_MEGAPIXELS) -> Picture:
+def thumbnail(
+    path: str | bytes | os.PathLike[Any], size: int, *, limit_megapixels: float = LIMIT_MEGAPIXELS
+) -> Picture:
     """A small picture that covers size x size: its shorter side is at least `size`, and less than about twice that.
 
     The aspect ratio is kept, but the longer side is cut to 4 sizes around the middle. Pictures that are smaller come as
@@ -106,7 +111,11 @@ def read_face(faces: FaceSet, row: int, *, limit_megapixels: float = LIMIT_MEGAP
     if not faces.embedded:
         return read(faces.path(row), limit_megapixels=limit_megapixels)
     pixels = _stored_pixels(faces, row)
-    return pixels if pixels is not None else decode(face_bytes(faces, row), name=_face(faces, row), limit_megapixels=limit_megapixels)
+    return (
+        pixels
+        if pixels is not None
+        else decode(face_bytes(faces, row), name=_face(faces, row), limit_megapixels=limit_megapixels)
+    )
 
 
 def thumbnail_face(faces: FaceSet, row: int, size: int) -> Picture:
@@ -127,7 +136,7 @@ def header_face(faces: FaceSet, row: int) -> Header:
     if pixels is not None:
         return Header(pixels.shape[1], pixels.shape[0], "RGB", "array", pixels.nbytes)
     data = face_bytes(faces, row)
-    return _header(io.BytesIO(data), name=_face(faces, row), length=len(data))
+    return header_of(data, name=_face(faces, row))
 
 
 def face_bytes(faces: FaceSet, row: int) -> bytes:
@@ -201,49 +210,45 @@ def _from_os(error: OSError | ValueError, name: str) -> PictureError:
     if isinstance(error, PermissionError):
         message = tr("{name} may not be read by this user.", name=name)
         return PictureError(message, reason="not allowed", hint=tr("Change its permissions."), details=str(error))
-    return PictureError(tr("{name} could not be read from the disk.", name=name), reason="unreadable", details=str(error))
+    return PictureError(
+        tr("{name} could not be read from the disk.", name=name), reason="unreadable", details=str(error)
+    )
 
 
 def decode(data: bytes, *, name: str = "picture", limit_megapixels: float = LIMIT_MEGAPIXELS) -> Picture:
     """Encoded bytes to pixels, as `read`."""
+    return checked(data, name=name, limit_megapixels=limit_megapixels)[0]
+
+
+def checked(data: bytes, *, name: str = "picture", limit_megapixels: float = LIMIT_MEGAPIXELS) -> tuple[Picture, bool]:
+    """`decode`, and whether the picture is sound: False where the decoder had to make up for damage inside a JPEG."""
+    complaint = ""
     if data[:3] == b"\xff\xd8\xff":
-        made = _turbo(data, 0, name=name, limit_megapixels=limit_megapixels)
+        made, complaint = _turbo(data, 0, name=name, limit_megapixels=limit_megapixels)
         if made is not None:
-            return made
-    return np.ascontiguousarray(_pillow(data, name=name, limit_megapixels=limit_megapixels))
+            return made, True
+    pixels = np.ascontiguousarray(_pillow(data, name=name, limit_megapixels=limit_megapixels))
+    return pixels, not any(word in complaint for word in ("orrupt", "remature", "nvalid"))
 
 
-def sound(data: bytes) -> bool:
-    """False where a JPEG decodes, but the decoder had to make up for damage. Other formats check themselves."""
-    if data[:3] != b"\xff\xd8\xff":
-        return True
-    import simplejpeg
-
-    try:
-        simplejpeg.decode_jpeg(data, "GRAY", min_height=1, min_width=1, min_factor=8)
-    except ValueError as error:
-        return "orrupt" not in str(error) and "remature" not in str(error)
-    return True
-
-
-def _turbo(data: bytes, size: int, *, name: str, limit_megapixels: float) -> Picture | None:
-    """The fast way for sound RGB and grey JPEGs; None for all others, which Pillow then reads or refuses with a reason."""
+def _turbo(data: bytes, size: int, *, name: str, limit_megapixels: float) -> tuple[Picture | None, str]:
+    """The fast way for sound RGB and grey JPEGs, which leaves all others to Pillow: None, and what the decoder said."""
     import simplejpeg
 
     try:
         height, width, colours, _ = simplejpeg.decode_jpeg_header(data)
         if colours in ("CMYK", "YCCK"):
-            return None
+            return None, ""
         _refuse_large(width, height, name=name, limit_megapixels=limit_megapixels)
         pixels: Picture = simplejpeg.decode_jpeg(data, "RGB", fastdct=size > 0, min_height=size, min_width=size)
-    except ValueError:
-        return None
-    return _upright(pixels, _jpeg_orientation(data))
+    except ValueError as error:
+        return None, str(error)
+    return _upright(pixels, _jpeg_orientation(data)), ""
 
 
 def _small(data: bytes, size: int, *, name: str, limit_megapixels: float) -> Picture:
     if data[:3] == b"\xff\xd8\xff":
-        made = _turbo(data, size, name=name, limit_megapixels=limit_megapixels)
+        made, _ = _turbo(data, size, name=name, limit_megapixels=limit_megapixels)
         if made is not None:
             longest = LONGEST * size
             if min(made.shape[:2]) < 2 * size and max(made.shape[:2]) <= longest:
@@ -275,23 +280,36 @@ def _refuse_large(width: int, height: int, *, name: str, limit_megapixels: float
 
 
 @cache
-def _formats() -> tuple[str, ...]:
+def _formats(heic: bool) -> tuple[str, ...]:
+    """Those of FORMATS that this Pillow can open. Only their plugins are imported, which also is faster than all."""
+    for name in ("Jpeg", "Mpo", "Png", "Bmp", "WebP", "Gif", "Tiff", "Ppm", "Jpeg2K", "Avif"):
+        try:
+            importlib.import_module(f"PIL.{name}ImagePlugin")
+        except ImportError:
+            continue
+    known = tuple(name for name in FORMATS if name in Image.OPEN)
+    if not heic:
+        return known
     try:
-        import pillow_heif  # type: ignore[import-not-found]
+        pillow_heif = importlib.import_module("pillow_heif")
     except ImportError:
-        return FORMATS
+        return known
     pillow_heif.register_heif_opener()
-    return (*FORMATS, "HEIF")
+    return (*known, "HEIF")
 
 
 def _identified(stream: Any, *, name: str) -> Image.Image:
     start = stream.read(512)
     stream.seek(0)
-    formats = _formats() if _is_heic(start) else FORMATS
     try:
-        return Image.open(stream, formats=formats)
+        return Image.open(stream, formats=_formats(_is_heic(start)))
     except Exception as error:  # Pillow's plugins raise whatever their parsing code meets
         raise _unidentified(start, error, name) from error
+
+
+def header_of(data: bytes, *, name: str = "picture") -> Header:
+    """`header` of encoded bytes."""
+    return _header(io.BytesIO(data), name=name, length=len(data))
 
 
 def _header(stream: Any, *, name: str, length: int) -> Header:
@@ -313,17 +331,21 @@ def _pillow(data: bytes, *, name: str, limit_megapixels: float, size: int = 0) -
         if size:
             image.draft("RGB" if image.mode != "L" else "L", (size, size))
         image.load()
-        orientation = _pillow_orientation(image)
+        turned = _pillow_orientation(image)
         image = _rgb(image)
-        return image if orientation == 1 else Image.fromarray(_upright(np.asarray(image), orientation))
+        return image if turned == 1 else Image.fromarray(_upright(np.asarray(image), turned))
     except PictureError:
         raise
     except Exception as error:
         text = str(error).lower()
-        cut = any(word in text for word in ("truncated", "not enough", "unexpected end", "broken data stream", "end of file"))
+        cut = any(
+            word in text for word in ("truncated", "not enough", "unexpected end", "broken data stream", "end of file")
+        )
         if cut:
             message = tr("{name} ends before its picture is complete.", name=name)
-            raise PictureError(message, reason="truncated", hint=tr("Copy or download it again."), details=str(error)) from error
+            raise PictureError(
+                message, reason="truncated", hint=tr("Copy or download it again."), details=str(error)
+            ) from error
         details = f"{type(error).__name__}: {error}"
         raise PictureError(tr("{name} is damaged and could not be decoded.", name=name), details=details) from error
 
@@ -336,7 +358,9 @@ def _rgb(image: Image.Image) -> Image.Image:
         return Image.fromarray(_grey_bytes(image)).convert("RGB")
     if "transparency" in image.info or mode in ("RGBA", "LA", "PA", "La", "RGBa"):
         over = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", over.size, (BACKDROP, BACKDROP, BACKDROP, 255)), over).convert("RGB")
+        return Image.alpha_composite(Image.new("RGBA", over.size, (BACKDROP, BACKDROP, BACKDROP, 255)), over).convert(
+            "RGB"
+        )
     return image.convert("RGB")
 
 
@@ -352,8 +376,8 @@ def _grey_bytes(image: Image.Image) -> Picture:
     return np.asarray(np.rint(np.clip(values, 0, full) * (255.0 / full)), np.uint8)
 
 
-def _upright(pixels: Picture, orientation: int) -> Picture:
-    if orientation == 1:
+def _upright(pixels: Picture, turned_as: int) -> Picture:
+    if turned_as == 1:
         return pixels
     turned = {
         2: lambda a: a[:, ::-1],
@@ -363,8 +387,15 @@ def _upright(pixels: Picture, orientation: int) -> Picture:
         6: lambda a: a[::-1].swapaxes(0, 1),
         7: lambda a: a[::-1, ::-1].swapaxes(0, 1),
         8: lambda a: a[:, ::-1].swapaxes(0, 1),
-    }[orientation](pixels)
+    }[turned_as](pixels)
     return np.ascontiguousarray(turned)
+
+
+def orientation(data: bytes) -> int:
+    """The EXIF orientation of encoded bytes, 1 = upright."""
+    if data[:3] == b"\xff\xd8\xff":
+        return _jpeg_orientation(data)
+    return _pillow_orientation(_identified(io.BytesIO(data), name="picture"))
 
 
 def _pillow_orientation(image: Image.Image) -> int:
@@ -411,20 +442,43 @@ def _unidentified(start: bytes, error: Exception, name: str) -> PictureError:
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if _is_heic(start):
         message = tr("{name} is a HEIC picture, which needs a further library.", name=name)
-        return PictureError(message, reason="not supported", hint=tr("Install HEIC support: pip install pillow-heif."), details=details)
+        return PictureError(
+            message, reason="not supported", hint=tr("Install HEIC support: pip install pillow-heif."), details=details
+        )
     if start.startswith((b"%!PS", b"\xc5\xd0\xd3\xc6", b"%PDF")) or b"<svg" in text:
         message = tr("{name} is a drawing (EPS, PDF or SVG) and was not opened.", name=name)
         return PictureError(message, reason="not supported", hint=tr("Save it as PNG or JPEG."), details=details)
     if text.startswith((b"<!doctype html", b"<html")):
         message = tr("{name} is a web page, not a picture.", name=name)
-        return PictureError(message, reason="not a picture", hint=tr("Download it again; the server sent a page instead."), details=details)
+        return PictureError(
+            message,
+            reason="not a picture",
+            hint=tr("Download it again; the server sent a page instead."),
+            details=details,
+        )
     if start.startswith(b"version https://git-lfs"):
         message = tr("{name} is a Git LFS pointer, not the picture itself.", name=name)
         return PictureError(message, reason="not a picture", hint=tr("Run git lfs pull."), details=details)
-    known = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*", b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
+    known = (
+        b"\xff\xd8\xff",
+        b"\x89PNG",
+        b"GIF8",
+        b"BM",
+        b"RIFF",
+        b"II*\0",
+        b"MM\0*",
+        b"P1",
+        b"P2",
+        b"P3",
+        b"P4",
+        b"P5",
+        b"P6",
+    )
     if start.startswith(known):
         if len(start) < 64 or "truncated" in str(error).lower():
             message = tr("{name} ends before its picture is complete.", name=name)
             return PictureError(message, reason="truncated", hint=tr("Copy or download it again."), details=details)
         return PictureError(tr("{name} is damaged and could not be decoded.", name=name), details=details)
-    return PictureError(tr("{name} is not a picture that FaceLens knows.", name=name), reason="not a picture", details=details)
+    return PictureError(
+        tr("{name} is not a picture that FaceLens knows.", name=name), reason="not a picture", details=details
+    )

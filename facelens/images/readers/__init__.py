@@ -36,7 +36,9 @@ def _read_pairs(path: Path, *, options: Options | None = None, tick: Tick = sile
     reading = _folder(root, options=chosen, tick=tick)
     protocol, notes = lfw.protocol(reading.faces, listed)
     if protocol is None:
-        message = tr("None of the pictures of {name} is in {folder}.", name=escaped(path.name), folder=escaped(str(root)))
+        message = tr(
+            "None of the pictures of {name} is in {folder}.", name=escaped(path.name), folder=escaped(str(root))
+        )
         raise InputError(message, hint=tr("Say in which folder the pictures are."))
     return replace(reading, protocol=protocol, notes=(*reading.notes, *notes))
 
@@ -75,7 +77,9 @@ def read(path: Path, *, kind: str | None = None, options: Options | None = None,
         reader = next((reader for reader in READERS if reader.kind == kind), None)
         if reader is None:
             known = ", ".join(reader.kind for reader in READERS)
-            raise InputError(tr("There is no layout {kind}.", kind=escaped(kind)), hint=tr("Layouts: {known}.", known=known))
+            raise InputError(
+                tr("There is no layout {kind}.", kind=escaped(kind)), hint=tr("Layouts: {known}.", known=known)
+            )
         return _with_pairs_beside(path, reader.read(path, options=options, tick=tick))
     if path.is_dir():
         return _with_pairs_beside(path, _folder(path, options=options, tick=tick))

@@ -48,7 +48,9 @@ def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> 
     name = os.fsencode(path.name)
     paths = [b"%s/%06d" % (name, place) for place in range(len(stored))]
     faces = FaceSet.build(path.stem, path.parent, paths=paths, identities=[None] * len(stored), embedded=True)
-    pairs = Pairs(np.arange(len(stored), dtype=np.int64).reshape(-1, 2), stored.same, consecutive_folds(len(stored.same), FOLDS))
+    pairs = Pairs(
+        np.arange(len(stored), dtype=np.int64).reshape(-1, 2), stored.same, consecutive_folds(len(stored.same), FOLDS)
+    )
     notes = (tr("A .bin file names nobody: the faces have no identities, only pairs."),)
     return Reading(faces, Protocol(path.stem, pairs), notes)
 

@@ -42,7 +42,10 @@ class Walk:
         said = []
         if self.locked:
             shown = ", ".join(escaped(os.fsdecode(name)) or "." for name in self.locked[:3])
-            said.append(plural(len(self.locked), "{n} folder could not be read", "{n} folders could not be read") + f": {shown}.")
+            said.append(
+                plural(len(self.locked), "{n} folder could not be read", "{n} folders could not be read")
+                + f": {shown}."
+            )
         if self.links:
             said.append(plural(self.links, "{n} link was not followed.", "{n} links were not followed."))
         if self.repeated:
@@ -69,7 +72,9 @@ def walk(root: Path, *, links: bool = False, tick: Tick = silent) -> Walk:
         inside, depth, device = waiting.pop()
         tick(len(found.paths), 0)
         try:
-            entries = sorted(os.scandir(os.path.join(base, inside) if inside else base), key=lambda e: e.name, reverse=True)
+            entries = sorted(
+                os.scandir(os.path.join(base, inside) if inside else base), key=lambda e: e.name, reverse=True
+            )
         except OSError as error:
             if not inside:
                 raise _unreadable(root, error) from error
@@ -124,7 +129,9 @@ def walk(root: Path, *, links: bool = False, tick: Tick = silent) -> Walk:
 def _unreadable(root: Path, error: OSError) -> InputError:
     shown = escaped(str(root))
     if isinstance(error, FileNotFoundError):
-        return InputError(tr("There is no folder {path}.", path=shown), hint=tr("Choose another folder."), details=str(error))
+        return InputError(
+            tr("There is no folder {path}.", path=shown), hint=tr("Choose another folder."), details=str(error)
+        )
     message = tr("The folder {path} could not be read.", path=shown)
     return InputError(message, hint=tr("Check its permissions, or choose another folder."), details=str(error))
 
@@ -172,7 +179,9 @@ def split_off(folders: list[str]) -> tuple[list[str | None], list[str]]:
     tops = {folder.partition("/")[0].lower() for folder in folders}
     deep = any("/" in folder for folder in folders)
     if deep and tops <= SPLITS and tops:
-        return [folder.partition("/")[0].lower() for folder in folders], [folder.partition("/")[2] for folder in folders]
+        return [folder.partition("/")[0].lower() for folder in folders], [
+            folder.partition("/")[2] for folder in folders
+        ]
     return [None] * len(folders), folders
 
 

@@ -30,7 +30,9 @@ CROPS = ("loose_crop", "crops", "images", "img", ".")
 
 def _meta(path: Path) -> Path | None:
     """The file of faces for a folder (itself or its meta folder) or for any of the meta files."""
-    folders = [path, path / "meta"] if path.is_dir() else [path.parent] if path.name.endswith((FACES, PAIRS, POINTS)) else []
+    folders = (
+        [path, path / "meta"] if path.is_dir() else [path.parent] if path.name.endswith((FACES, PAIRS, POINTS)) else []
+    )
     for folder in folders:
         try:
             found = sorted(p for p in folder.iterdir() if p.name.endswith(FACES))
@@ -62,7 +64,9 @@ def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> 
     """Open IJB; options["root"] names the folder of the crops where it is not beside the meta files."""
     meta = _meta(path)
     if meta is None:
-        raise InputError(tr("{path} has no IJB meta files.", path=escaped(str(path))), hint=tr("One ends in {end}.", end=FACES))
+        raise InputError(
+            tr("{path} has no IJB meta files.", path=escaped(str(path))), hint=tr("One ends in {end}.", end=FACES)
+        )
     tick(0, 0, tr("Reading {name}", name=meta.name))
     rows = _words(meta, 3)
     names = [row[0] for row in rows]
@@ -100,7 +104,13 @@ def _words(path: Path, least: int) -> list[list[bytes]]:
     rows = [line.split() for line in data.split(b"\n") if line.strip()]
     for number, row in enumerate(rows, 1):
         if len(row) < least:
-            message = tr("Line {n} of {name} has {m} words instead of {least}.", n=number, name=escaped(path.name), m=len(row), least=least)
+            message = tr(
+                "Line {n} of {name} has {m} words instead of {least}.",
+                n=number,
+                name=escaped(path.name),
+                m=len(row),
+                least=least,
+            )
             raise InputError(message, hint=tr("Check that the file is complete."))
     return rows
 
@@ -109,7 +119,10 @@ def _integers(words: list[bytes], path: Path) -> NDArray[np.int64]:
     try:
         return np.array([int(word) for word in words], np.int64)
     except (ValueError, OverflowError) as error:
-        message = tr("{name} has something else than a number where a template or media number should be.", name=escaped(path.name))
+        message = tr(
+            "{name} has something else than a number where a template or media number should be.",
+            name=escaped(path.name),
+        )
         raise InputError(message, hint=tr("Check that the file is complete."), details=str(error)) from error
 
 
@@ -128,7 +141,10 @@ def _kept(root: Path, names: list[bytes], notes: list[str], *, tick: Tick) -> ND
     there = present(root, names, tick=tick)
     missing = int((~there).sum())
     if missing:
-        one, many = "{n} listed picture is not there and was left out.", "{n} listed pictures are not there and were left out."
+        one, many = (
+            "{n} listed picture is not there and was left out.",
+            "{n} listed pictures are not there and were left out.",
+        )
         notes.append(plural(missing, one, many))
     seen: set[bytes] = set()
     keep = []
@@ -138,7 +154,11 @@ def _kept(root: Path, names: list[bytes], notes: list[str], *, tick: Tick) -> ND
             keep.append(row)
     if len(keep) < there.sum():
         one = "{n} picture is in a second template and counts only in the first."
-        notes.append(plural(int(there.sum()) - len(keep), one, "{n} pictures are in further templates and count only in the first."))
+        notes.append(
+            plural(
+                int(there.sum()) - len(keep), one, "{n} pictures are in further templates and count only in the first."
+            )
+        )
     return np.array(keep, np.int64)
 
 
@@ -151,7 +171,11 @@ def _points(path: Path, paths: list[bytes]) -> tuple[NDArray[np.float32], NDArra
             try:
                 values = np.array(rows[name][:11], np.float64)
             except ValueError as error:
-                message = tr("{name} has something else than numbers for {picture}.", name=path.name, picture=escaped(os.fsdecode(name)))
+                message = tr(
+                    "{name} has something else than numbers for {picture}.",
+                    name=path.name,
+                    picture=escaped(os.fsdecode(name)),
+                )
                 raise InputError(message, hint=tr("Check that the file is complete.")) from error
             landmarks[place], score[place] = values[:10].reshape(5, 2), values[10]
     return landmarks, score
@@ -163,14 +187,18 @@ def _groups(folder: Path, stem: str) -> tuple[dict[str, NDArray[np.int64]], dict
     subjects: dict[int, str] = {}
     for path in sorted(folder.glob(f"{stem}_1N_*.csv")):
         name = path.stem.lower()
-        group = "query" if "probe" in name else "gallery1" if "g1" in name else "gallery2" if "g2" in name else "gallery"
+        group = (
+            "query" if "probe" in name else "gallery1" if "g1" in name else "gallery2" if "g2" in name else "gallery"
+        )
         templates = []
         with open(path, encoding="utf-8-sig", errors="replace", newline="") as stream:
             for number, row in enumerate(csv.reader(stream), 1):
                 if len(row) < 2 or (number == 1 and not row[0].strip().isdigit()):
                     continue
                 if not row[0].strip().isdigit():
-                    message = tr("Row {n} of {name} does not start with a template number.", n=number, name=escaped(path.name))
+                    message = tr(
+                        "Row {n} of {name} does not start with a template number.", n=number, name=escaped(path.name)
+                    )
                     raise InputError(message, hint=tr("Check that the file is complete."))
                 templates.append(int(row[0]))
                 subjects[int(row[0])] = row[1].strip()
@@ -185,14 +213,21 @@ def _pairs(path: Path, known: NDArray[np.int64], notes: list[str]) -> Pairs | No
     try:
         rows = np.loadtxt(path, np.int64, comments=None, ndmin=2)
     except (ValueError, OSError) as error:
-        raise InputError(tr("{name} is damaged.", name=escaped(path.name)), hint=tr("Copy it again."), details=str(error)) from error
+        raise InputError(
+            tr("{name} is damaged.", name=escaped(path.name)), hint=tr("Copy it again."), details=str(error)
+        ) from error
     if not len(rows):
         return None
     if rows.shape[1] < 3:
-        raise InputError(tr("{name} does not have three numbers a line.", name=escaped(path.name)), hint=tr("Copy it again."))
+        raise InputError(
+            tr("{name} does not have three numbers a line.", name=escaped(path.name)), hint=tr("Copy it again.")
+        )
     there = np.isin(rows[:, :2], known).all(1)
     if not there.all():
-        one, many = "{n} pair of templates was left out: its pictures are not here.", "{n} pairs of templates were left out: their pictures are not here."
+        one, many = (
+            "{n} pair of templates was left out: its pictures are not here.",
+            "{n} pairs of templates were left out: their pictures are not here.",
+        )
         notes.append(plural(int((~there).sum()), one, many))
     kept = rows[there]
     return Pairs(np.ascontiguousarray(kept[:, :2]), kept[:, 2] == 1, np.zeros(len(kept), np.int32), of="template")

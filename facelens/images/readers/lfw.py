@@ -155,7 +155,9 @@ def _parse_table(path: Path, data: bytes) -> PairList:
             continue
         word = row[truth].strip().lower() if len(row) > max(a, b, truth) else ""
         if word not in _TRUE and word not in _FALSE:
-            message = tr("Row {n} of {name} does not say whether its pair is the same person.", n=number, name=escaped(path.name))
+            message = tr(
+                "Row {n} of {name} does not say whether its pair is the same person.", n=number, name=escaped(path.name)
+            )
             raise InputError(message, hint=tr("Write 1 or 0 there."))
         left.append(_path(row[a]))
         right.append(_path(row[b]))
@@ -174,16 +176,26 @@ def _path(cell: str) -> bytes:
 def protocol(faces: FaceSet, pairs: PairList) -> tuple[Protocol | None, tuple[str, ...]]:
     """The pairs whose two pictures are among `faces`, and what was left out. None where no pair is."""
     rows = _rows(faces, pairs)
-    found = np.array([[rows.get(a, -1), rows.get(b, -1)] for a, b in zip(pairs.left, pairs.right, strict=True)], np.int64).reshape(-1, 2)
+    found = np.array(
+        [[rows.get(a, -1), rows.get(b, -1)] for a, b in zip(pairs.left, pairs.right, strict=True)], np.int64
+    ).reshape(-1, 2)
     there = (found >= 0).all(1)
     unclear = int((found == _SEVERAL).any(1).sum())
     absent = int((~there).sum()) - unclear
     notes = []
     if absent:
-        one, many = "{n} pair of {name} was left out: its pictures are not here.", "{n} pairs of {name} were left out: their pictures are not here."
-        notes.append(plural(absent, one.replace("{name}", escaped(pairs.name)), many.replace("{name}", escaped(pairs.name))))
+        one, many = (
+            "{n} pair of {name} was left out: its pictures are not here.",
+            "{n} pairs of {name} were left out: their pictures are not here.",
+        )
+        notes.append(
+            plural(absent, one.replace("{name}", escaped(pairs.name)), many.replace("{name}", escaped(pairs.name)))
+        )
     if unclear:
-        one, many = "{n} pair was left out: several pictures have its name.", "{n} pairs were left out: several pictures have their names."
+        one, many = (
+            "{n} pair was left out: several pictures have its name.",
+            "{n} pairs were left out: several pictures have their names.",
+        )
         notes.append(plural(unclear, one, many))
     if not there.any():
         return None, tuple(notes)
@@ -225,5 +237,3 @@ def _rows(faces: FaceSet, pairs: PairList) -> dict[Key, int]:
                 at = {path: row for row, path in enumerate(paths) if path == inner}
                 rows.update({key: row for row in at.values()})
     return rows
-
-

@@ -98,7 +98,9 @@ def guess(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, n
         doubts.append(tr("no column holds picture names"))
 
     taken = {found.get("path")}
-    ranked = sorted((IDENTITY_NAMES.index(key), i) for i, key in enumerate(keys) if key in IDENTITY_NAMES and header[i] not in taken)
+    ranked = sorted(
+        (IDENTITY_NAMES.index(key), i) for i, key in enumerate(keys) if key in IDENTITY_NAMES and header[i] not in taken
+    )
     if ranked:
         place, column = ranked[0]
         cells = columns[column]
@@ -111,7 +113,11 @@ def guess(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, n
         found["identity"] = next(name for name in header if name != found["path"])
     if "identity" not in found and "path" in found:
         inside = any("/" in cell or "\\" in cell for cell in columns[list(header).index(found["path"])])
-        words = [i for i, cells in enumerate(columns) if header[i] not in taken and not _numeric(cells) and keys[i] not in _known()]
+        words = [
+            i
+            for i, cells in enumerate(columns)
+            if header[i] not in taken and not _numeric(cells) and keys[i] not in _known()
+        ]
         if not inside and words:
             doubts.append(tr("no column is named like an identity"))
     taken.add(found.get("identity"))
@@ -154,7 +160,9 @@ def _bytes(cell: str) -> bytes:
 def in_folder(folder: Path) -> Path | None:
     """The manifest of a folder: a table with a usual name, or the only one, whose first pictures are there."""
     try:
-        tables = [p for p in sorted(folder.iterdir()) if table.is_table_name(p) and p.suffix.lower() not in (".txt", ".lst")]
+        tables = [
+            p for p in sorted(folder.iterdir()) if table.is_table_name(p) and p.suffix.lower() not in (".txt", ".lst")
+        ]
     except OSError:
         return None
     usual = [p for name in IN_A_FOLDER for p in tables if p.stem.lower() == name]
@@ -188,7 +196,9 @@ def recognise(path: Path) -> Recognised | None:
     people = None
     if identity is not None and os.path.getsize(file) <= 1 << 20 and file.suffix.lower() not in table.PARQUET:
         people = len(table.load(file, table.sniff(file)).labels(seen.header.index(identity)).names)
-    return Recognised("manifest", tr("Pictures listed in {name}", name=escaped(file.name)), rows, people, seen.certain, note, complete)
+    return Recognised(
+        "manifest", tr("Pictures listed in {name}", name=escaped(file.name)), rows, people, seen.certain, note, complete
+    )
 
 
 def _count(file: Path) -> tuple[int, bool]:
@@ -302,12 +312,16 @@ def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> 
     return _assemble(file, path, loaded, roles, root=chosen.get("root"), tick=tick)
 
 
-def _assemble(file: Path, opened: Path, loaded: table.Table, roles: Mapping[str, str], *, root: object, tick: Tick) -> Reading:
+def _assemble(
+    file: Path, opened: Path, loaded: table.Table, roles: Mapping[str, str], *, root: object, tick: Tick
+) -> Reading:
     notes: list[str] = []
     column = {name: i for i, name in enumerate(loaded.header)}
     if roles["path"] not in column:
         raise InputError(tr("Column {name} does not hold text.", name=escaped(roles["path"])))
-    ours = "readable" in column and roles["path"] == "path"  # a list written by FaceLens: every guard is known to be one
+    ours = (
+        "readable" in column and roles["path"] == "path"
+    )  # a list written by FaceLens: every guard is known to be one
     cells = [_tidy(cell) for cell in loaded.strings(column[roles["path"]])]
     if ours:
         cells = [unguarded(cell) or cell for cell in cells]
@@ -338,12 +352,16 @@ def _assemble(file: Path, opened: Path, loaded: table.Table, roles: Mapping[str,
         made = folder_identities(folders)
         identities = [made[folder] or None for folder in folders]
         if any(identities):
-            notes.append(tr("{name} has no column of identities; the folders' names are taken.", name=escaped(file.name)))
+            notes.append(
+                tr("{name} has no column of identities; the folders' names are taken.", name=escaped(file.name))
+            )
     columns = _columns(loaded, column, roles, keep, {roles["path"], roles.get("identity", ""), *used}, notes)
     if ours:
         columns.pop("readable", None)
     name = (opened if opened.is_dir() else file.parent if file.stem.lower() in IN_A_FOLDER else file).stem
-    faces = FaceSet.build(name or file.stem, home, paths=paths, identities=identities, columns=columns, landmarks=landmarks)
+    faces = FaceSet.build(
+        name or file.stem, home, paths=paths, identities=identities, columns=columns, landmarks=landmarks
+    )
     return Reading(faces, None, tuple(notes))
 
 
@@ -375,13 +393,17 @@ def _columns(
         if not words.names:
             continue
         if len(words.names) > MOST_NAMES:
-            notes.append(tr("Column {name} has {n} different values and was left out.", name=escaped(name), n=len(words.names)))
+            notes.append(
+                tr("Column {name} has {n} different values and was left out.", name=escaped(name), n=len(words.names))
+            )
             continue
         made[label] = words.take(keep)
     return made
 
 
-def _home(file: Path, paths: list[bytes], root: object, landmarks: NDArray[np.float32] | None) -> tuple[Path, list[Path]]:
+def _home(
+    file: Path, paths: list[bytes], root: object, landmarks: NDArray[np.float32] | None
+) -> tuple[Path, list[Path]]:
     """The folder from which the paths count, and others that would have done."""
     step = max(1, len(paths) // 24)
     rows = list(range(0, len(paths), step))
@@ -412,7 +434,10 @@ def _kept(home: Path, paths: list[bytes], notes: list[str], *, tick: Tick) -> tu
                 break
     missing = int((~there).sum())
     if missing:
-        one, many = "{n} listed picture is not there and was left out.", "{n} listed pictures are not there and were left out."
+        one, many = (
+            "{n} listed picture is not there and was left out.",
+            "{n} listed pictures are not there and were left out.",
+        )
         notes.append(plural(missing, one, many))
     seen: set[bytes] = set()
     rows = []
@@ -433,14 +458,20 @@ def _relative(home: Path, paths: list[bytes]) -> tuple[Path, list[bytes]]:
         return home, paths
     shared = os.path.commonpath([os.path.dirname(path) for path in paths])
     cut = len(shared.rstrip(b"/\\")) + 1
-    return Path(os.fsdecode(shared)), [path[cut:].replace(b"\\", b"/") if os.sep == "\\" else path[cut:] for path in paths]
+    return Path(os.fsdecode(shared)), [
+        path[cut:].replace(b"\\", b"/") if os.sep == "\\" else path[cut:] for path in paths
+    ]
 
 
 def _say_where(file: Path, home: Path, paths: list[bytes], others: list[Path], notes: list[str]) -> None:
     folder = file.parent.resolve()
     place = home.resolve()
     if place != folder:
-        shown = os.path.relpath(place, folder) if os.path.splitdrive(place)[0] == os.path.splitdrive(folder)[0] else str(place)
+        shown = (
+            os.path.relpath(place, folder)
+            if os.path.splitdrive(place)[0] == os.path.splitdrive(folder)[0]
+            else str(place)
+        )
         notes.append(tr("The pictures are in {folder}.", folder=escaped(shown)))
     if others:
         names = ", ".join(escaped(other.name) for other in others[:3])
@@ -451,7 +482,9 @@ def _say_where(file: Path, home: Path, paths: list[bytes], others: list[Path], n
         notes.append(plural(outside, one, many))
 
 
-def _landmarks(loaded: table.Table, column: Mapping[str, int], notes: list[str]) -> tuple[NDArray[np.float32] | None, set[str]]:
+def _landmarks(
+    loaded: table.Table, column: Mapping[str, int], notes: list[str]
+) -> tuple[NDArray[np.float32] | None, set[str]]:
     """(N, 5, 2) points where the table has them, and the columns they came from."""
     keys: dict[str, str] = {}
     for name in column:

@@ -87,14 +87,30 @@ def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> 
     notes = found.notes()
     if len(kept) < len(matches):
         left = len(matches) - len(kept)
-        notes.append(plural(left, "{n} picture has another name and was left out.", "{n} pictures have other names and were left out."))
+        notes.append(
+            plural(
+                left,
+                "{n} picture has another name and was left out.",
+                "{n} pictures have other names and were left out.",
+            )
+        )
     for stranger, one, many in (
-        ("junk", "{n} picture is junk (-1): it is left out of the search gallery.", "{n} pictures are junk (-1): they are left out of the search gallery."),
-        ("distractor", "{n} picture is a distractor (0000): it has no identity.", "{n} pictures are distractors (0000): they have no identity."),
+        (
+            "junk",
+            "{n} picture is junk (-1): it is left out of the search gallery.",
+            "{n} pictures are junk (-1): they are left out of the search gallery.",
+        ),
+        (
+            "distractor",
+            "{n} picture is a distractor (0000): it has no identity.",
+            "{n} pictures are distractors (0000): they have no identity.",
+        ),
     ):
         if count := sum(role == stranger for role in roles):
             notes.append(plural(count, one, many))
     faces = FaceSet.build(path.name, path, paths=[p for p, _ in kept], identities=identities, columns=columns)
-    groups = {name: np.flatnonzero([group == name for group in search]).astype(np.int64) for name in ("query", "gallery")}
+    groups = {
+        name: np.flatnonzero([group == name for group in search]).astype(np.int64) for name in ("query", "gallery")
+    }
     groups = {name: rows for name, rows in groups.items() if len(rows)}
     return Reading(faces, Protocol("Market-1501", None, groups) if groups else None, tuple(notes))

@@ -139,7 +139,11 @@ class Arrow:
                 text = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
                 text = pc.if_else(pc.is_in(text, value_set=pa.array(MISSING, pa.large_string())), None, text)
                 values = text.cast(pa.float64())
-            elif pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
+            elif (
+                pa.types.is_integer(values.type)
+                or pa.types.is_floating(values.type)
+                or pa.types.is_decimal(values.type)
+            ):
                 values = values.cast(pa.float64())
             else:
                 return None
@@ -179,7 +183,9 @@ def sample(path: Path) -> tuple[list[str], list[list[str]], Shape | None]:
         batch = next(file.iter_batches(batch_size=SAMPLE), None)
         if batch is None:
             return header, [], None
-        columns = [[_cell(value)[:FIELD] for value in batch.column(i)[:SAMPLE].to_pylist()] for i in range(batch.num_columns)]
+        columns = [
+            [_cell(value)[:FIELD] for value in batch.column(i)[:SAMPLE].to_pylist()] for i in range(batch.num_columns)
+        ]
         return header, [list(row) for row in zip(*columns, strict=True)], None
     shape = sniff(path)
     rows = []
@@ -261,7 +267,9 @@ def unreadable(path: Path, error: OSError) -> InputError:
 
 def _bad(path: Path, error: Exception) -> InputError:
     message = tr("{name} is not a table that can be read.", name=escaped(path.name))
-    return InputError(message, hint=tr("Save it again as CSV, UTF-8, with commas."), details=f"{type(error).__name__}: {error}")
+    return InputError(
+        message, hint=tr("Save it again as CSV, UTF-8, with commas."), details=f"{type(error).__name__}: {error}"
+    )
 
 
 def _records(path: Path, shape: Shape, *, lines: int | None = None) -> Iterator[list[str]]:
