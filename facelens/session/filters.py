@@ -104,10 +104,7 @@ def _tokens(text: str) -> list[_Token]:
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None:  # a lone "!"
-            raise FilterError(
-                tr("{c} has no meaning here.", c=text[at]), hint=tr("Write != for 'is not'."), text=text, position=at
-            )
+        assert match is not None  # every character begins one of the alternatives
         kind = match.lastgroup or ""
         at = match.end()
         if kind == "space":
@@ -278,6 +275,11 @@ class _Compare:
     column: _Token
     operator: _Token
     value: _Token
+
+    @property
+    def names_a_word(self) -> bool:
+        """Whether a name without quotes is asked for."""
+        return self.value.kind == "word" and self.operator.value in ("=", "!=", "~")
 
     def rows(self, faces: FaceSet) -> Mask:
         name = _column(self.text, self.column, faces)
@@ -452,9 +454,9 @@ class _Reader:
                 self.now.kind == "end" or self.now.says("or") or (self.now.kind == "bracket" and self.now.value == ")")
             ):
                 return parts
-            elif isinstance(parts[-1][1], _Compare) and parts[-1][1].value.kind == "word":
+            elif isinstance(last := parts[-1][1], _Compare) and last.names_a_word:
                 # identity = John Smith: the second word is part of the name or a search of its own, so ask.
-                value = f"{parts[-1][1].value.value} {self.now.value}"
+                value = f"{last.value.value} {self.now.value}"
                 raise self.error(
                     self.now,
                     tr("It is not clear what {word} belongs to.", word=escaped(self.now.value)),
