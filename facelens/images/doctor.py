@@ -34,10 +34,15 @@ class Finding:
     group: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     details: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The kind as a label."""
+        return tr(self.kind).capitalize()
+
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """All findings about a gallery, worst first, and what was measured on the way (add it with `faces.with_columns`)."""
+    """All findings about a gallery, worst first, and what was measured on the way (for `faces.with_columns`)."""
 
     faces: int
     findings: tuple[Finding, ...] = ()
@@ -285,8 +290,8 @@ def _same_pictures(faces: FaceSet, seen: _Seen, *, tick: Tick) -> list[Finding]:
 def similar_looks(look: NDArray[np.uint32], *, most: int = 6, bucket: int = 24) -> NDArray[np.int64]:
     """(P, 2) pairs of rows whose 128 bits differ in at most `most` places.
 
-    Found through equal quarters, so that up to three differences never hide a pair and N log N suffices; in a quarter that more
-    than `bucket` rows share (blank pictures), each row is compared with its next neighbours only.
+    Found through equal quarters, so that up to three differences never hide a pair and N log N suffices; where more
+    than `bucket` rows share a quarter (blank pictures), each row is compared with its next neighbours only.
     """
     found = []
     for quarter in range(4):
@@ -334,7 +339,7 @@ def _small(faces: FaceSet, row: int, small: dict[int, NDArray[np.float32]]) -> N
 
 def _about_identities(faces: FaceSet) -> list[Finding]:
     codes, names = faces.identity.codes, faces.identity.names
-    found = []
+    found: list[Finding] = []
     if not len(faces):
         return found
     if not names:
@@ -378,7 +383,7 @@ def _about_identities(faces: FaceSet) -> list[Finding]:
 
 
 def _about_pixels(faces: FaceSet, seen: _Seen) -> list[Finding]:
-    found = []
+    found: list[Finding] = []
     good = np.flatnonzero(seen.good)
     none = np.zeros(0, np.int64)
     if not len(good):

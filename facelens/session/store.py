@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 
+import numpy as np
+
 from facelens.session.workspace import Workspace
 
 Listener = Callable[[frozenset[str], object], None]
@@ -46,7 +48,6 @@ class Store:
 
 
 def _same(old: object, new: object) -> bool:
-    if old is new:
-        return True
-    equal = old == new
-    return equal if isinstance(equal, bool) else False  # arrays compare by identity: a new array is a change
+    if isinstance(old, np.ndarray) or isinstance(new, np.ndarray):
+        return old is new or (type(old) is type(new) and np.array_equal(old, new))  # type: ignore[arg-type]
+    return old is new or old == new

@@ -20,12 +20,12 @@ from PySide6.QtGui import (
     QPaintEvent,
 )
 from PySide6.QtWidgets import (
+    QHBoxLayout,
     QLabel,
     QMainWindow,
     QMessageBox,
     QProgressBar,
     QPushButton,
-    QSizePolicy,
     QToolBar,
     QWidget,
 )
@@ -177,7 +177,7 @@ class MainWindow(QMainWindow):
         bar = QToolBar(tr("Toolbar"), self)
         bar.setObjectName("toolbar")
         bar.setMovable(False)
-        bar.setFixedHeight(42)
+        bar.setIconSize(QSize(16, 16))
         bar.toggleViewAction().setVisible(False)
         self.layouts = Segmented([(name, tr(name.capitalize())) for name in LAYOUTS], label=tr("Layout"), height=28)
         self.layouts.changed.connect(lambda i: self.act(f"layout.{tuple(LAYOUTS)[i]}"))
@@ -189,12 +189,27 @@ class MainWindow(QMainWindow):
         self.find.clicked.connect(lambda: self.act("palette.open"))
         self.theme_button = tool_button("moon", tr("Switch between light and dark"))
         self.theme_button.clicked.connect(self._on_theme_button)
-        parts: list[QWidget | None] = [
-            self._tool("gallery.open", "open"), self._tool("gallery.open_file", "folder"), vertical_rule(), self.layouts, None, self.find, None,
-            self._tool("figure.export", "export", text=tr("Export")), self.theme_button,
-        ]  # fmt: skip
-        for part in parts:
-            bar.addWidget(part if part is not None else _spring())
+        # One widget with a layout of its own: a tool bar's own layout knows no exact heights.
+        strip = QWidget()
+        strip.setFixedHeight(40)
+        line = QHBoxLayout(strip)
+        line.setContentsMargins(8, 0, 8, 0)
+        line.setSpacing(7)
+        for part in (
+            self._tool("gallery.open", "open"),
+            self._tool("gallery.open_file", "folder"),
+            vertical_rule(),
+            self.layouts,
+        ):
+            line.addWidget(part)
+        line.addStretch(1)
+        line.addWidget(self.find)
+        line.addStretch(1)
+        for part in (self._tool("figure.export", "export", text=tr("Export")), self.theme_button):
+            line.addWidget(part)
+        bar.layout().setContentsMargins(0, 0, 0, 0)
+        bar.setFixedHeight(42)
+        bar.addWidget(strip)
         self.toolbar = bar
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, bar)
 
@@ -488,9 +503,3 @@ class MainWindow(QMainWindow):
 
     def sizeHint(self) -> QSize:
         return QSize(1440, 900)
-
-
-def _spring() -> QWidget:
-    spring = QWidget()
-    spring.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-    return spring

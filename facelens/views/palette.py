@@ -144,6 +144,7 @@ class Palette(QFrame):
         self.setObjectName("palette")
         self.setAccessibleName(tr("Command palette"))
         self._workspace, self._keys = workspace, keys
+        self._came_from: QWidget | None = None
         self.line = QLineEdit()
         self.line.setObjectName("palette_line")
         self.line.setFixedHeight(34)

@@ -406,7 +406,7 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 #banner {{ background: {mix(t.base, t.warn, 0.14)}; border: none; border-left: 3px solid {t.warn}; }}
 #notice {{ background: {t.raised}; border: 1px solid {t.line2}; border-left: 3px solid {t.bad}; border-radius: 6px; }}
 #mono {{ background: {t.sunk}; border: 1px solid {t.line}; color: {t.text2}; padding: 4px; }}
-QToolBar#toolbar {{ padding: 5px 8px; }}
+QToolBar#toolbar {{ padding: 0; spacing: 0; }}
 QPushButton#find {{ background: {t.field}; border: 1px solid {t.edge}; color: {t.text3}; text-align: left; padding: 0 10px; }}
 QPushButton#find:hover {{ border-color: {t.line2}; color: {t.text2}; }}
 QToolButton#task {{ border: 1px solid {t.line}; border-radius: 5px; background: {t.base}; color: {t.text}; padding: 4px 10px; }}

@@ -31,7 +31,8 @@ PATIENCE = 120.0  # seconds for one step
 
 def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path | None = None) -> list[Path]:
     """Write a picture of every panel in each theme, and every figure a panel can export; returns the files."""
-    log.install()
+    crashes: list[BaseException] = []
+    restore = log.install(on_crash=lambda error, trace: crashes.append(error))
     app = make_application()
     written: list[Path] = []
     for scheme in themes:
@@ -40,7 +41,7 @@ def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path 
         window = MainWindow(Settings(theme=scheme), remember=False)
         window.resize(*SIZE)
         window.show()
-        guide = Guide(window, out, scheme, gallery or sample_data())
+        guide = Guide(window, out, scheme=scheme, gallery=gallery or sample_data(), crashes=crashes)
         try:
             for name, step in STEPS:
                 step(guide)
@@ -52,14 +53,17 @@ def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path 
             window.close()
             window.deleteLater()
             app.sendPostedEvents(None, 0)
+    restore()
     return written
 
 
 class Guide:
     """Drives one window."""
 
-    def __init__(self, window: MainWindow, out: Path, scheme: str, gallery: Path) -> None:
-        self.window, self.out, self.scheme, self.gallery = window, out, scheme, gallery
+    def __init__(
+        self, window: MainWindow, out: Path, *, scheme: str, gallery: Path, crashes: list[BaseException]
+    ) -> None:
+        self.window, self.out, self.scheme, self.gallery, self.crashes = window, out, scheme, gallery, crashes
         out.mkdir(parents=True, exist_ok=True)
 
     def settle(self) -> None:
@@ -79,6 +83,8 @@ class Guide:
                 )
             if busy:
                 time.sleep(0.005)
+        if self.crashes:
+            raise self.crashes[0]  # Qt only prints what escapes a slot; the tour must not look finished then
         failed = [job for job in self.window.jobs.jobs if job.state is State.FAILED]
         if failed and failed[0].error is not None:
             raise failed[0].error

@@ -69,7 +69,7 @@ class DoctorPanel(Panel):
 
     word = "doctor"
     title = "Doctor"
-    reads = frozenset({"faces", "diagnosis", "excluded", "selection"})
+    reads = frozenset({"faces", "diagnosis", "excluded", "selection", "notes"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -80,6 +80,7 @@ class DoctorPanel(Panel):
         self.list.setItemDelegate(_Line(self.list))
         self.list.setMouseTracking(True)
         self.list.setAccessibleName(tr("Findings"))
+        self.setFocusProxy(self.list)
         self.list.currentItemChanged.connect(lambda *_: self._show_finding())
         self.message = label(name="strong", wrap=True)
         self.detail = label(name="small", wrap=True)
@@ -149,7 +150,7 @@ class DoctorPanel(Panel):
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
         diagnosis = workspace.diagnosis
-        if changed & {"faces", "diagnosis"}:
+        if changed & {"faces", "diagnosis", "notes"}:
             self._fill()
         if changed & {"selection", "faces", "diagnosis"}:
             self.grid.set_selection(workspace.selection)
@@ -169,8 +170,9 @@ class DoctorPanel(Panel):
         if diagnosis is None:
             self.pages.setCurrentIndex(0)
             return
-        self.pages.setCurrentIndex(2 if diagnosis.findings else 1)
-        for finding in diagnosis.findings:
+        findings = (*diagnosis.findings, *self._reading_notes())
+        self.pages.setCurrentIndex(2 if findings else 1)
+        for finding in findings:
             item = QListWidgetItem(finding.title)
             item.setData(FINDING, finding)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{finding.severity}: {finding.message}")
@@ -181,12 +183,18 @@ class DoctorPanel(Panel):
         if self.list.currentItem() is None and self.list.count():
             self.list.setCurrentRow(0)
 
+    def _reading_notes(self) -> tuple[Finding, ...]:
+        notes = self.desk.workspace.notes
+        message = plural(len(notes), "{n} note from reading the gallery.", "{n} notes from reading the gallery.")
+        return (Finding("reading notes", "note", message, details=notes),) if notes else ()
+
     def _show_finding(self) -> None:
         faces, finding = self.desk.workspace.faces, self.finding
         if faces is None or finding is None:
             return
         self.message.setText(finding.message)
-        self.detail.setText("\n".join(finding.details[:4]))
+        few = len(finding.details) <= 4
+        self.detail.setText("\n".join(finding.details) if few else ", ".join(finding.details[:8]) + " …")
         self.detail.setVisible(bool(finding.details))
         self.grid.set_faces(faces, faces.rows_of(finding.ids))
         self.grid.set_empty(tr("No single picture"), tr("This finding is about the gallery as a whole."))

@@ -31,7 +31,7 @@ class GalleryPanel(Panel):
 
     word = "gallery"
     title = "Gallery"
-    reads = frozenset({"faces", "selection", "arrangement", "excluded", "diagnosis", "notes"})
+    reads = frozenset({"faces", "selection", "arrangement", "excluded", "diagnosis"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -60,6 +60,7 @@ class GalleryPanel(Panel):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.pages)
         self._connect()
+        self.setFocusProxy(self.grid)
 
     def _build_controls(self) -> QWidget:
         row = QWidget()
@@ -188,7 +189,7 @@ class GalleryPanel(Panel):
             return
         if changed & {"faces", "arrangement", "excluded"}:
             self._show_rows()
-        if changed & {"faces", "diagnosis", "notes"}:
+        if changed & {"faces", "diagnosis"}:
             self._show_banner()
         if "selection" in changed or "faces" in changed:
             self.grid.set_selection(workspace.selection)
@@ -265,8 +266,6 @@ class GalleryPanel(Panel):
                 tr("All other pictures are here. The list says what is wrong with each."),
                 button=tr("Show them"),
             )
-        elif workspace.notes:
-            self.banner.set_message(workspace.notes[0], " ".join(workspace.notes[1:3]))
         else:
             self.banner.set_message("")
 
