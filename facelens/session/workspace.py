@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from facelens.images.doctor import Diagnosis
-from facelens.images.faceset import FaceSet, Ids, Rows
+from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
 from facelens.session import filters
 from facelens.session.selection import Selection
@@ -67,11 +67,7 @@ def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
     if arrangement.sort:
         order = faces.order_by(arrangement.sort, descending=arrangement.descending)
     if arrangement.group:
-        outer = np.empty(len(faces), np.int64)
-        outer[faces.order_by(arrangement.group)] = np.arange(len(faces))
-        codes = faces.values(arrangement.group)
-        rank = getattr(codes, "codes", outer).astype(np.int64)
-        rank = np.where(rank < 0, np.iinfo(np.int32).max, rank)
+        rank = _group_ranks(faces, arrangement.group)
         order = order[np.argsort(rank[order], kind="stable")]
     keep = np.ones(len(faces), bool)
     if len(excluded):
@@ -79,3 +75,11 @@ def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
     if arrangement.filter:
         keep &= filters.parse(arrangement.filter).rows(faces)
     return order if keep.all() else order[keep[order]]
+
+
+def _group_ranks(faces: FaceSet, column: str) -> Rows:
+    """(N,) the place of each face's group: equal values share one, missing values come last."""
+    values = faces.values(column)
+    if isinstance(values, Labels):
+        return np.where(values.codes < 0, len(values.names), values.codes).astype(np.int64)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)  # NaN sorts last, as one value
