@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 INK = {
     "base": "#ffffff",
@@ -17,7 +18,7 @@ INK = {
     "B": "#7d5200",
 }
 
-_RC = {
+_RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "figure.facecolor": INK["base"],

@@ -11,7 +11,7 @@ import numpy as np
 
 from facelens.errors import InputError
 from facelens.images import doctor, readers
-from facelens.images.faceset import FaceSet, Labels, Rows
+from facelens.images.faceset import Column, FaceSet, Labels, Rows
 from facelens.progress import Tick, silent
 from facelens.words import tr
 
@@ -50,7 +50,7 @@ def joined(first: FaceSet, second: FaceSet) -> FaceSet:
     if first.embedded or second.embedded:
         raise InputError(tr("A .bin file cannot be joined with another gallery."), hint=tr("Open it on its own."))
     n, m = len(first), len(second)
-    columns = {}
+    columns: dict[str, Column] = {}
     for name in dict.fromkeys((*first.columns, *second.columns)):
         a, b = first.columns.get(name), second.columns.get(name)
         if isinstance(a, Labels) or isinstance(b, Labels):

@@ -46,7 +46,7 @@ def run(*, gallery: Path | None = None, sample: bool = False) -> int:
     )
     app = make_application(sys.argv)
     settings = Settings.load()
-    theme.apply(app, settings.theme)
+    theme.apply(app, settings.theme)  # type: ignore[arg-type]
     FocusRing().follow(app)
     window = MainWindow(settings)
     if gallery is not None:

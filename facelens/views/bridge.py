@@ -17,7 +17,7 @@ class Bridge(QObject):
         self._open = True
         self._posted.connect(self._on_posted, Qt.ConnectionType.QueuedConnection)
 
-    def post(self, function: Callable[[], None]) -> None:
+    def post(self, function: Callable[[], object]) -> None:
         """May be called from any thread; after `close` functions are dropped."""
         if self._open:
             self._posted.emit(function)
@@ -26,7 +26,7 @@ class Bridge(QObject):
         """Drop what has not run yet."""
         self._open = False
 
-    def _on_posted(self, function: Callable[[], None]) -> None:
+    def _on_posted(self, function: Callable[[], object]) -> None:
         assert QThread.currentThread() is self.thread()
         if self._open:
             function()

@@ -68,10 +68,10 @@ class Commands:
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
-            **{
-                f"layout.{name}": lambda name=name: window.apply_layout(name)
-                for name in ("browse", "match", "upgrade", "report")
-            },
+            "layout.browse": lambda: window.apply_layout("browse"),
+            "layout.match": lambda: window.apply_layout("match"),
+            "layout.upgrade": lambda: window.apply_layout("upgrade"),
+            "layout.report": lambda: window.apply_layout("report"),
             "layout.reset": window.reset_layout,
             "region.next": lambda: self._region(1),
             "region.previous": lambda: self._region(-1),

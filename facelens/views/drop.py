@@ -19,6 +19,7 @@ class DropVeil(QWidget):
 
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
+        self._over = over
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAccessibleName(tr("Drop target"))
         self.path: Path | None = None
@@ -38,7 +39,7 @@ class DropVeil(QWidget):
         else:
             parts = (self.text, found.title, self._count(found) if found.pictures else "", found.note)
             self.text = " · ".join(part for part in parts if part)
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(self._over.rect())
         self.raise_()
         self.show()
 

@@ -46,7 +46,7 @@ from facelens.views.drop import DropVeil
 from facelens.views.notices import Notices
 from facelens.views.opening import Opening
 from facelens.views.palette import Entry, Palette
-from facelens.views.panel import Desk
+from facelens.views.panel import Desk, Panel
 from facelens.views.panels import PANELS
 from facelens.views.preview import ImportPreview
 from facelens.views.stage import Stage
@@ -97,6 +97,7 @@ class MainWindow(QMainWindow):
         self.stage = Stage(self.desk)
         self.setCentralWidget(self.stage)
         self.docks: dict[str, Dock] = {}
+        self.dock_panels: dict[str, Panel] = {}
         self._build_docks()
         self.notices = Notices(self.stage)
         self.veil = DropVeil(self.stage)
@@ -128,6 +129,7 @@ class MainWindow(QMainWindow):
             dock = Dock(tr(cls.title), cls.word, content=panel)
             dock.setAllowedAreas(Qt.DockWidgetArea.AllDockWidgetAreas)
             self.docks[cls.word] = dock
+            self.dock_panels[cls.word] = panel
             self.addDockWidget(AREAS[area], dock)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
@@ -181,12 +183,14 @@ class MainWindow(QMainWindow):
         bar.toggleViewAction().setVisible(False)
         self.layouts = Segmented([(name, tr(name.capitalize())) for name in LAYOUTS], label=tr("Layout"), height=28)
         self.layouts.changed.connect(lambda i: self.act(f"layout.{tuple(LAYOUTS)[i]}"))
-        self.find = QPushButton(icons.icon("search", colour="text3"), tr("Find a face, an identity or a command"))
-        self.find.setObjectName("find")
-        self.find.setFixedHeight(28)
-        self.find.setMinimumWidth(330)
-        self.find.setToolTip(tr("Find a face, an identity or a command. Ctrl+K"))
-        self.find.clicked.connect(lambda: self.act("palette.open"))
+        self.find_button = QPushButton(
+            icons.icon("search", colour="text3"), tr("Find a face, an identity or a command")
+        )
+        self.find_button.setObjectName("find")
+        self.find_button.setFixedHeight(28)
+        self.find_button.setMinimumWidth(330)
+        self.find_button.setToolTip(tr("Find a face, an identity or a command. Ctrl+K"))
+        self.find_button.clicked.connect(lambda: self.act("palette.open"))
         self.theme_button = tool_button("moon", tr("Switch between light and dark"))
         self.theme_button.clicked.connect(self._on_theme_button)
         # One widget with a layout of its own: a tool bar's own layout knows no exact heights.
@@ -203,11 +207,12 @@ class MainWindow(QMainWindow):
         ):
             line.addWidget(part)
         line.addStretch(1)
-        line.addWidget(self.find)
+        line.addWidget(self.find_button)
         line.addStretch(1)
         for part in (self._tool("figure.export", "export", text=tr("Export")), self.theme_button):
             line.addWidget(part)
-        bar.layout().setContentsMargins(0, 0, 0, 0)
+        if (layout := bar.layout()) is not None:
+            layout.setContentsMargins(0, 0, 0, 0)
         bar.setFixedHeight(42)
         bar.addWidget(strip)
         self.toolbar = bar
@@ -219,12 +224,12 @@ class MainWindow(QMainWindow):
         button.clicked.connect(lambda: self.act(id))
         action = self.actions_by_id[id]
         tip = button.toolTip()
-        action.changed.connect(
-            lambda: (
-                button.setEnabled(action.isEnabled()),
-                button.setToolTip(tip if action.isEnabled() else action.toolTip()),
-            )
-        )
+
+        def follow() -> None:
+            button.setEnabled(action.isEnabled())
+            button.setToolTip(tip if action.isEnabled() else action.toolTip())
+
+        action.changed.connect(follow)
         return button
 
     def _build_status(self) -> None:
@@ -250,9 +255,9 @@ class MainWindow(QMainWindow):
         self.job_bar.setAccessibleName(tr("Progress of the running job"))
         for part in (self.local, vertical_rule(12), self.selected, vertical_rule(12), self.about):
             bar.addWidget(part)
-        for part in (self.job_name, self.job_bar):
-            bar.addPermanentWidget(part)
-            part.hide()
+        for widget in (self.job_name, self.job_bar):
+            bar.addPermanentWidget(widget)
+            widget.hide()
         self._job_timer = QTimer(self)
         self._job_timer.setSingleShot(True)
         self._job_timer.setInterval(PROGRESS_DELAY)
@@ -275,9 +280,9 @@ class MainWindow(QMainWindow):
         keys = action.shortcuts() if action is not None else []
         return keys[0].toString(QKeySequence.SequenceFormat.NativeText) if keys else ""
 
-    def panel(self, word: str) -> QWidget:
+    def panel(self, word: str) -> Panel:
         """A panel or the content of a dock, by its word."""
-        return self.stage.panels[word] if word in self.stage.panels else self.docks[word].widget()
+        return self.stage.panels.get(word) or self.dock_panels[word]
 
     def _refresh_actions(self) -> None:
         workspace = self.store.workspace
@@ -327,16 +332,14 @@ class MainWindow(QMainWindow):
             self.selected.setText(tr("{n} of {total} selected", n=len(workspace.selection), total=len(faces)))
             people = plural(len(faces.identity.names), "{n} identity", "{n} identities")
             self.about.setText(" · ".join((faces.name, plural(len(faces), "{n} face", "{n} faces"), people)))
-        shown = faces is not None
-        filtered = workspace.arrangement.filter
-        self.docks["filter"].header.set_subtitle(
-            tr("{n} of {total}", n=len(workspace.shown), total=len(faces)) if shown and filtered else ""
-        )  # type: ignore[arg-type]
-        self.docks["identities"].header.set_subtitle(f"{len(faces.identity.names):,}" if faces is not None else "")
-        self.docks["inspector"].header.set_subtitle(self.docks["inspector"].widget().subtitle())  # type: ignore[attr-defined]
+        self._show_subtitles()
+
+    def _show_subtitles(self) -> None:
+        for word, panel in self.dock_panels.items():
+            self.docks[word].header.set_subtitle(panel.subtitle())
 
     def _on_job(self, job: Job) -> None:
-        self.docks["jobs"].header.set_subtitle(self.docks["jobs"].widget().subtitle())  # type: ignore[attr-defined]
+        self.docks["jobs"].header.set_subtitle(self.dock_panels["jobs"].subtitle())
         if job.state.ended:
             logging.getLogger("facelens.jobs").info("%s: %s", job.request.title, progress_text(job))
         running = [job for job in self.jobs.jobs if job.state is State.RUNNING]
@@ -476,9 +479,7 @@ class MainWindow(QMainWindow):
         self.bridge.close()
         for stop in self._stop:
             stop()
-        for dock in self.findChildren(Dock):
-            dock.widget().close_panel()
-        for panel in self.stage.panels.values():
+        for panel in self.findChildren(Panel):
             panel.close_panel()
         self.thumbnails.close()
         super().closeEvent(event)

@@ -141,6 +141,7 @@ class Palette(QFrame):
 
     def __init__(self, window: QWidget, workspace: Callable[[], Workspace], keys: Callable[[str], str]) -> None:
         super().__init__(window)
+        self._window = window
         self.setObjectName("palette")
         self.setAccessibleName(tr("Command palette"))
         self._workspace, self._keys = workspace, keys
@@ -167,7 +168,7 @@ class Palette(QFrame):
 
     def open(self) -> None:
         """Show the palette, empty, over the middle of the window."""
-        window = self.parentWidget()
+        window = self._window
         with QSignalBlocker(self.line):
             self.line.clear()
         self._fill("")
@@ -178,7 +179,7 @@ class Palette(QFrame):
 
     def _fit(self) -> None:
         """As high as its lines, up to a limit, under the toolbar's middle."""
-        window = self.parentWidget()
+        window = self._window
         lines = sum(self.list.sizeHintForRow(i) for i in range(self.list.count())) or 44
         self.setFixedSize(min(WIDTH, window.width() - 40), min(lines + 62, 500, window.height() - 120))
         self.move((window.width() - self.width()) // 2, 66)

@@ -69,6 +69,10 @@ class Panel(QWidget):
         self._stop = desk.store.listen(listener)
         self.destroyed.connect(self._stop)
 
+    def subtitle(self) -> str:
+        """What the header says beside the title."""
+        return ""
+
     def refresh(self, changed: frozenset[str]) -> None:
         """Show the workspace; `changed` names the fields that differ from what is on screen."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QTabBar, QToolButton, QVBoxLayout, QWidget
 
@@ -78,8 +80,7 @@ class Stage(QWidget):
         menu.clear()
         for cls in PANELS:
             if cls.word not in ("gallery", self.word):
-                menu.addAction(
-                    tr("Open {title} beside", title=tr(cls.title)), lambda word=cls.word: self.beside.emit(word)
-                )
+                action = menu.addAction(tr("Open {title} beside", title=tr(cls.title)))
+                action.triggered.connect(partial(self.beside.emit, cls.word))
         if menu.isEmpty():
             menu.addAction(tr("No other page to open")).setEnabled(False)

@@ -69,8 +69,8 @@ class Welcome(EmptyState):
     def refresh(self) -> None:
         """List the galleries opened before."""
         while item := self.recent.takeAt(0):
-            if item.widget():
-                item.widget().deleteLater()
+            if (old := item.widget()) is not None:
+                old.deleteLater()
         recent = self.desk.settings.recent[:5]
         self.recent_holder.setVisible(bool(recent))
         if recent:

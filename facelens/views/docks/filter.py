@@ -54,6 +54,12 @@ class FilterDock(Panel):
         self.line.returnPressed.connect(self.apply)
         self.line.textEdited.connect(self._on_edited)
 
+    def subtitle(self) -> str:
+        workspace = self.desk.workspace
+        if workspace.faces is None or not workspace.arrangement.filter:
+            return ""
+        return tr("{n} of {total}", n=len(workspace.shown), total=len(workspace.faces))
+
     def focus_line(self) -> None:
         """Put the cursor into the line."""
         self.line.setFocus()
@@ -85,7 +91,8 @@ class FilterDock(Panel):
             self.line.setCursorPosition(0)
             self._complain(None)
         while item := self.flow.takeAt(0):
-            item.widget().deleteLater()
+            if (old := item.widget()) is not None:
+                old.deleteLater()
         try:
             terms = filters.parse(text).terms
         except filters.FilterError:
@@ -110,7 +117,11 @@ class FilterDock(Panel):
         if words and text.strip():
             self.completer.complete()
         else:
-            self.completer.popup().hide()
+            self._hide_words()
+
+    def _hide_words(self) -> None:
+        if (popup := self.completer.popup()) is not None:
+            popup.hide()
 
     def _on_completed(self, word: str) -> None:
         text, at = self.line.text(), self.line.cursorPosition()

@@ -114,8 +114,8 @@ class _List(QListView):
     def keyboardSearch(self, search: str) -> None:
         dock = self.parent()
         if isinstance(dock, IdentitiesDock) and search.strip():
-            dock.find.setFocus()
-            dock.find.setText(search)
+            dock.search.setFocus()
+            dock.search.setText(search)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
@@ -136,12 +136,12 @@ class IdentitiesDock(Panel):
         super().__init__(desk, parent)
         self.chosen: frozenset[int] = frozenset()
         self.model = Identities()
-        self.find = QLineEdit()
-        self.find.setPlaceholderText(tr("Find identity"))
-        self.find.setAccessibleName(tr("Find identity"))
-        self.find.setToolTip(tr("Shows the identities whose name holds these letters."))
-        self.find.addAction(icons.icon("search", colour="text3"), QLineEdit.ActionPosition.LeadingPosition)
-        self.find.setClearButtonEnabled(True)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(tr("Find identity"))
+        self.search.setAccessibleName(tr("Find identity"))
+        self.search.setToolTip(tr("Shows the identities whose name holds these letters."))
+        self.search.addAction(icons.icon("search", colour="text3"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search.setClearButtonEnabled(True)
         self.list = _List(self)
         self.list.setModel(self.model)
         self.list.setUniformItemSizes(True)
@@ -152,13 +152,13 @@ class IdentitiesDock(Panel):
         self.list.activated.connect(
             lambda index: self.choose(index.data(Qt.ItemDataRole.UserRole), Qt.KeyboardModifier.NoModifier)
         )
-        self.find.textChanged.connect(self._search)
+        self.search.textChanged.connect(self._fill)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 8, 0, 0)
         column.setSpacing(6)
         top = QVBoxLayout()
         top.setContentsMargins(8, 0, 8, 0)
-        top.addWidget(self.find)
+        top.addWidget(self.search)
         column.addLayout(top)
         column.addWidget(self.list, 1)
         desk.thumbnails.ready.connect(self._on_ready)
@@ -166,6 +166,10 @@ class IdentitiesDock(Panel):
     def _on_ready(self, _ids: object) -> None:
         if self.isVisible():
             self.list.viewport().update()
+
+    def subtitle(self) -> str:
+        faces = self.desk.workspace.faces
+        return f"{len(faces.identity.names):,}" if faces is not None else ""
 
     def refresh(self, changed: frozenset[str]) -> None:
         faces = self.desk.workspace.faces
@@ -183,7 +187,7 @@ class IdentitiesDock(Panel):
                 rows = np.flatnonzero(named)[::-1]
                 covers[codes[rows]] = rows  # the last write wins: the first picture of each
                 self.model.covers = covers
-            self._search()
+            self._fill()
         self.chosen = frozenset(code for name in self._chosen_names() if (code := self._code(name)) >= 0)
         self.list.viewport().update()
 
@@ -198,11 +202,11 @@ class IdentitiesDock(Panel):
         at = bisect_left(self.model.names, name)
         return at if at < len(self.model.names) and self.model.names[at] == name else -1
 
-    def _search(self) -> None:
+    def _fill(self) -> None:
         counts = self.model.counts
         order = np.argsort(-counts, kind="stable")
         order = order[counts[order] > 0]
-        wanted = self.find.text().strip().lower().replace(" ", "_")
+        wanted = self.search.text().strip().lower().replace(" ", "_")
         if wanted:
             keep = [code for code in order.tolist() if wanted in self.model.names[code].lower().replace(" ", "_")]
             order = np.array(keep, np.int64)

@@ -24,7 +24,7 @@ from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, tr
 
 FACE, STRIP, FEW = 184, 5, 6
-_FILE = {"width", "height", "channels", "bytes"}  # shown under File, not as scores
+_FILE = ("width", "height", "channels", "bytes")  # shown under File, not as scores
 
 
 class Picture(QWidget):
@@ -137,9 +137,10 @@ class InspectorDock(Panel):
         self.facts.setHorizontalSpacing(12)
         self.facts.setVerticalSpacing(3)
         self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.scores_head = _section(tr("Scores"), tr("percentile in this gallery"))
-        self.strip_head = _section(tr("Same identity"), "")
-        self.facts_head = _section(tr("File"), "")
+        self.strip_count = label(name="cap")
+        self.scores_head = _section(tr("Scores"), label(tr("percentile in this gallery"), name="cap"))
+        self.strip_head = _section(tr("Same identity"), self.strip_count)
+        self.facts_head = _section(tr("File"))
         inner = QWidget()
         inner.setObjectName("panel")
         column = QVBoxLayout(inner)
@@ -245,7 +246,7 @@ class InspectorDock(Panel):
         self.strip.update()
         for part in (self.strip_head, self.strip):
             part.setVisible(len(rows) > 0)
-        self.strip_head.findChild(QLabel, "cap").setText(tr("{n} faces", n=total))
+        self.strip_count.setText(tr("{n} faces", n=total))
 
     def _show_facts(self, faces: FaceSet, row: int) -> None:
         while self.facts.rowCount():
@@ -257,10 +258,8 @@ class InspectorDock(Panel):
 
     def _file_facts(self, faces: FaceSet, row: int) -> list[tuple[str, str]]:
         facts = []
-        if "width" in faces.columns and not np.isnan(float(faces.columns["width"][row])):  # type: ignore[index]
-            wide, high, channels, size = (
-                float(faces.columns[key][row]) for key in ("width", "height", "channels", "bytes")
-            )  # type: ignore[index]
+        wide, high, channels, size = (_number(faces, key, row) for key in _FILE)
+        if not np.isnan(wide):
             kind = {1: tr("grey"), 3: "RGB", 4: "RGBA"}.get(int(channels), str(int(channels)))
             facts.append((tr("size"), f"{wide:.0f} × {high:.0f}, {kind}, {size / 1000:,.1f} kB"))
         for name, column in faces.columns.items():
@@ -285,7 +284,12 @@ class InspectorDock(Panel):
             )
 
 
-def _section(title: str, note: str) -> QWidget:
+def _number(faces: FaceSet, column: str, row: int) -> float:
+    values = faces.columns.get(column)
+    return float(values[row]) if isinstance(values, np.ndarray) else float("nan")
+
+
+def _section(title: str, note: QLabel | None = None) -> QWidget:
     head = QWidget()
     head.setObjectName("section")
     head.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -295,7 +299,8 @@ def _section(title: str, note: str) -> QWidget:
     text.setFont(theme.font(11, bold=True))
     row.addWidget(text)
     row.addStretch(1)
-    row.addWidget(label(note, name="cap"))
+    if note is not None:
+        row.addWidget(note)
     return head
 
 

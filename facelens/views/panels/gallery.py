@@ -79,11 +79,11 @@ class GalleryPanel(Panel):
         self.group.setMinimumWidth(76)
         shapes = [("grid", tr("Grid (G)")), ("loupe", tr("Loupe (E)")), ("compare", tr("Compare (C)"))]
         self.mode = Segmented(shapes, label=tr("View"), icons_only=True)
-        self.size = QSlider(Qt.Orientation.Horizontal)
-        self.size.setRange(0, len(SIZES) - 1)
-        self.size.setFixedWidth(80)
-        self.size.setAccessibleName(tr("Thumbnail size"))
-        self.size.setToolTip(tr("Thumbnail size in pixels, 48 to 224. Ctrl+wheel on the grid."))
+        self.size_slider = QSlider(Qt.Orientation.Horizontal)
+        self.size_slider.setRange(0, len(SIZES) - 1)
+        self.size_slider.setFixedWidth(80)
+        self.size_slider.setAccessibleName(tr("Thumbnail size"))
+        self.size_slider.setToolTip(tr("Thumbnail size in pixels, 48 to 224. Ctrl+wheel on the grid."))
         line = QHBoxLayout(row)
         line.setContentsMargins(12, 0, 12, 0)
         line.setSpacing(8)
@@ -98,7 +98,7 @@ class GalleryPanel(Panel):
             line.addWidget(widget)
         line.addSpacing(4)
         line.addWidget(self.mode)
-        line.addWidget(self.size)
+        line.addWidget(self.size_slider)
         return row
 
     def _connect(self) -> None:
@@ -106,7 +106,7 @@ class GalleryPanel(Panel):
         self.direction.toggled.connect(self._on_sort)
         self.group.activated.connect(self._on_sort)
         self.mode.changed.connect(self._on_mode)
-        self.size.valueChanged.connect(lambda i: self.grid.set_thumbnail_size(SIZES[i]))
+        self.size_slider.valueChanged.connect(lambda i: self.grid.set_thumbnail_size(SIZES[i]))
         self.grid.thumbnail_size_changed.connect(self._on_size)
         self.grid.select.connect(self._on_select)
         self.grid.look.connect(self._on_look)
@@ -149,8 +149,8 @@ class GalleryPanel(Panel):
         self.desk.act(f"view.{VIEWS[place]}")
 
     def _on_size(self, pixels: int) -> None:
-        with QSignalBlocker(self.size):
-            self.size.setValue(min(range(len(SIZES)), key=lambda i: abs(SIZES[i] - pixels)))
+        with QSignalBlocker(self.size_slider):
+            self.size_slider.setValue(min(range(len(SIZES)), key=lambda i: abs(SIZES[i] - pixels)))
 
     def step(self, by: int) -> None:
         """Look at the next or previous shown face."""
@@ -164,14 +164,14 @@ class GalleryPanel(Panel):
 
     def resize_thumbnails(self, by: int) -> None:
         """One size up or down."""
-        self.size.setValue(self.size.value() + by)
+        self.size_slider.setValue(self.size_slider.value() + by)
 
     def show_view(self, view: str) -> None:
         """Grid, loupe or compare."""
         self.views.setCurrentIndex(VIEWS.index(view))
         self.mode.set_value(view)
         self._show_faces()
-        self.views.currentWidget().setFocus()
+        (self.grid, self.loupe, self.compare)[VIEWS.index(view)].setFocus()
 
     @property
     def view(self) -> str:
