@@ -1,7 +1,7 @@
 """What can go wrong, one class for each way to recover.
 
-A message says what happened, to which file, and what FaceLens did about it; the hint says what to do next. Both are shown to users
-as they are. Details are folded away (a path, a library's own words).
+A message says what happened, to which file, and what FaceLens did about it; the hint says what to do next. Both are
+shown to users as they are. Details are folded away (a path, a library's own words).
 """
 
 from __future__ import annotations

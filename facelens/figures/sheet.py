@@ -107,7 +107,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def save(figure: Figure, out: Path, *, dpi: int = 200) -> Path:
-    """Write PNG, SVG or PDF by the ending; whole or not at all, and without a date so that the same figure gives the same file."""
+    """Write PNG, SVG or PDF by the ending; whole or not at all. No date inside: the same figure gives the same file."""
     kind = out.suffix.lower().lstrip(".")
     if kind not in FORMATS:
         raise InputError(

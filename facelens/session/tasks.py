@@ -37,7 +37,7 @@ def check_gallery(faces: FaceSet, *, tick: Tick = silent) -> doctor.Diagnosis:
 
 
 def joined(first: FaceSet, second: FaceSet) -> FaceSet:
-    """Both galleries as one; identities of the same name become one, columns only one side has are missing on the other.
+    """Both galleries as one: identities of the same name become one, a column of one side is missing on the other.
 
     Ids of the first stay; the second's get its name as source, so equal paths in two galleries do not clash.
     """

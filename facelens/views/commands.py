@@ -250,7 +250,8 @@ class Commands:
         self.window.notices.show(
             tr("FaceLens {version}", version=__version__),
             tr(
-                "Looks inside face embeddings. Nothing leaves this computer. MIT licence. All faces of the sample gallery are drawn by program: nobody in it exists."
+                "Looks inside face embeddings. Nothing leaves this computer. MIT licence. "
+                "All faces of the sample gallery are drawn by program: nobody in it exists."
             ),
             kind="info",
         )

@@ -1,4 +1,4 @@
-"""The stage: a tab strip with one page per panel, the gallery first; a page can also be opened beside another as a dock."""
+"""The stage: a tab strip with one page per panel, the gallery first; a page can also open beside another as a dock."""
 
 from __future__ import annotations
 

@@ -407,18 +407,22 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 #notice {{ background: {t.raised}; border: 1px solid {t.line2}; border-left: 3px solid {t.bad}; border-radius: 6px; }}
 #mono {{ background: {t.sunk}; border: 1px solid {t.line}; color: {t.text2}; padding: 4px; }}
 QToolBar#toolbar {{ padding: 0; spacing: 0; }}
-QPushButton#find {{ background: {t.field}; border: 1px solid {t.edge}; color: {t.text3}; text-align: left; padding: 0 10px; }}
+QPushButton#find {{ background: {t.field}; border: 1px solid {t.edge}; color: {t.text3}; text-align: left;
+    padding: 0 10px; }}
 QPushButton#find:hover {{ border-color: {t.line2}; color: {t.text2}; }}
-QToolButton#task {{ border: 1px solid {t.line}; border-radius: 5px; background: {t.base}; color: {t.text}; padding: 4px 10px; }}
+QToolButton#task {{ border: 1px solid {t.line}; border-radius: 5px; background: {t.base}; color: {t.text};
+    padding: 4px 10px; }}
 QToolButton#task:hover {{ border-color: {t.line2}; background: {t.hover}; }}
 QToolButton#task:focus {{ border-color: {t.accent}; }}
-QPushButton#recent {{ background: transparent; border: 1px solid transparent; text-align: left; padding: 4px 6px; color: {t.text2}; font-size: 11px; }}
+QPushButton#recent {{ background: transparent; border: 1px solid transparent; text-align: left; padding: 4px 6px;
+    color: {t.text2}; font-size: 11px; }}
 QPushButton#recent:hover {{ background: {t.hover}; color: {t.text}; }}
 QPushButton#recent:focus {{ border-color: {t.accent}; }}
 QFrame#palette {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 6px; }}
 QFrame#palette QListWidget {{ background: transparent; }}
 QLineEdit#palette_line {{ border: 2px solid {t.accent}; border-radius: 5px; font-size: 13px; }}
-#key {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 3px; padding: 1px 6px; font-size: 10px; color: {t.text2}; }}
+#key {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 3px; padding: 1px 6px; font-size: 10px;
+    color: {t.text2}; }}
 #section {{ background: transparent; border: none; border-top: 1px solid {t.line}; }}
 QToolButton#local {{ color: {t.text2}; font-size: 11px; padding: 1px 4px; }}
 #status_strong {{ color: {t.text}; font-size: 11px; }}

@@ -28,7 +28,8 @@ class FilterDock(Panel):
         self.line.setAccessibleName(tr("Filter"))
         self.line.setToolTip(
             tr(
-                'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, joined by and, or, not. Enter applies, Esc clears.'
+                'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, '
+                "joined by and, or, not. Enter applies, Esc clears."
             )
         )
         self.line.addAction(icons.icon("filter", colour="accent"), QLineEdit.ActionPosition.LeadingPosition)

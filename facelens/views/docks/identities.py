@@ -1,7 +1,7 @@
 """Identities: who is in the gallery, with a face, a colour and a count.
 
-A click shows only that identity, Ctrl+click adds one, Alt+click leaves one out; all of it through the filter text, so the two
-never disagree.
+A click shows only that identity, Ctrl+click adds one, Alt+click leaves one out; all of it through the filter text, so
+the two never disagree.
 """
 
 from __future__ import annotations

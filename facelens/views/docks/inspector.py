@@ -1,4 +1,4 @@
-"""Inspector: the face that is looked at, its scores among the whole gallery, its file, and the other faces of the person."""
+"""Inspector: the face that is looked at, its scores among the gallery, its file, and the person's other faces."""
 
 from __future__ import annotations
 

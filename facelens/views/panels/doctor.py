@@ -1,7 +1,7 @@
 """Doctor: what is wrong with the gallery, worst first, with the pictures, and one click to leave them out.
 
-The list at the left has one line per kind of trouble with its count; the pictures at the right are those of the chosen line. A click on
-a picture selects it everywhere. Excluding changes nothing on disk and can be taken back.
+The list at the left has one line per kind of trouble with its count; the pictures at the right are those of the
+chosen line. A click on a picture selects it everywhere. Excluding changes nothing on disk and can be taken back.
 """
 
 from __future__ import annotations

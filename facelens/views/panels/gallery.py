@@ -1,7 +1,7 @@
 """The gallery: every face as a thumbnail, sorted, filtered and grouped; one face large; a few side by side.
 
-The user sees the faces that pass the filter, with the sort value under each. A click selects, a double click opens the loupe, a
-drag on empty ground draws a rubber band. Sorting never moves the face that is looked at out of sight.
+The user sees the faces that pass the filter, with the sort value under each. A click selects, a double click opens the
+loupe, a drag on empty ground draws a rubber band. Sorting never moves the face that is looked at out of sight.
 """
 
 from __future__ import annotations
