@@ -10,14 +10,36 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-METHODS = set(
-    """
-    setText setToolTip setStatusTip setWhatsThis setWindowTitle setTitle setPlaceholderText setAccessibleName
-    setAccessibleDescription setInformativeText setDetailedText setPrefix setSuffix setSpecialValueText setLabelText
-    setHeaderLabels setHorizontalHeaderLabels setVerticalHeaderLabels addAction addMenu addTab addItem addItems addRow
-    showMessage setTabText setTabToolTip setItemText
-    """.split()
-)
+METHODS = {
+    "setText",
+    "setToolTip",
+    "setStatusTip",
+    "setWhatsThis",
+    "setWindowTitle",
+    "setTitle",
+    "setPlaceholderText",
+    "setAccessibleName",
+    "setAccessibleDescription",
+    "setInformativeText",
+    "setDetailedText",
+    "setPrefix",
+    "setSuffix",
+    "setSpecialValueText",
+    "setLabelText",
+    "setHeaderLabels",
+    "setHorizontalHeaderLabels",
+    "setVerticalHeaderLabels",
+    "addAction",
+    "addMenu",
+    "addTab",
+    "addItem",
+    "addItems",
+    "addRow",
+    "showMessage",
+    "setTabText",
+    "setTabToolTip",
+    "setItemText",
+}
 CLASSES = {
     "QLabel",
     "QPushButton",

@@ -387,3 +387,21 @@ def test_many_names_complete_quickly() -> None:
     labels = Labels(np.arange(1000, dtype=np.int32), tuple(f"person {i:04d}" for i in range(1000)))
     faces = FaceSet("g", Path("/g"), gallery(0).paths, labels, ids=np.arange(1000))
     assert len(completions("identity = ", 11, faces)) == 50
+
+
+def test_many_chosen_names_cost_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    faces = gallery()
+    gathered: list[int] = []
+    real = filters._by_code
+    monkeypatch.setattr(filters, "_by_code", lambda labels, names: gathered.append(1) or real(labels, names))
+    rows = parse(filters.choosing("age >= 0", "identity", ["Bo Li", "Ann_Smith", "straße"])).rows(faces)
+    assert len(gathered) == 1
+    assert rows.tolist() == [faces.identity.name(row) in ("Bo Li", "Ann_Smith", "straße") for row in range(len(faces))]
+    gathered.clear()
+    rows = parse('identity != "Bo Li" and age >= 0 and split = train and identity != straße').rows(faces)
+    assert len(gathered) == 2
+    expected = [
+        faces.identity.name(row) not in ("", "Bo Li", "straße") and faces.columns["split"].name(row) == "train"
+        for row in range(len(faces))
+    ]
+    assert rows.tolist() == expected and any(expected)
