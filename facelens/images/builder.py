@@ -23,10 +23,10 @@ from facelens.words import escaped, tr
 
 
 def build_pairs(faces: FaceSet, *, folds: int = 10, per_fold: int = 300, seed: int = 0) -> Pairs:
-    """`per_fold` pairs of the same and as many of different people in each fold, none twice; the same for the same seed.
+    """`per_fold` pairs of the same and of different people in each fold, none twice; equal for equal seeds.
 
-    No identity is in two folds where the gallery allows it (`disjoint_folds` tells). Otherwise the pairs are drawn from all. People
-    take turns, so that those with many pictures do not dominate. Raises InputError where there are too few pairs.
+    No identity is in two folds where the gallery allows it (`disjoint_folds` tells); otherwise the pairs are drawn from
+    all. People take turns, so that those with many pictures do not dominate. Too few pairs are an InputError.
     """
     if folds < 1 or per_fold < 1:
         raise InputError(tr("Pairs need at least one fold and one pair in it."))
@@ -156,7 +156,7 @@ def _impostor(members: list[NDArray[np.int64]], need: int, rng: np.random.Genera
 
 
 def write_pairs_txt(path: Path, faces: FaceSet, pairs: Pairs) -> None:
-    """Write pairs.txt: in LFW's form where the names allow it (Name/Name_0001.jpg), else with paths (see readers.lfw)."""
+    """Write pairs.txt: LFW's form where the names allow it (Name/Name_0001.jpg), else with paths (see readers.lfw)."""
     order = np.lexsort((np.arange(len(pairs)), ~pairs.same, pairs.fold))  # LFW counts folds by lines
     both, same, fold = pairs.pairs[order], pairs.same[order], pairs.fold[order]
     numbers = _lfw_names(faces, np.unique(both))
@@ -251,10 +251,10 @@ def guarded(cell: str) -> str:
 
 
 def write_list(path: Path, faces: FaceSet, rows: Rows, *, raw: bool = False) -> None:
-    """Write the faces at `rows` as CSV: path (exact bytes), a readable form of it, identity and all columns.
+    """Write the faces at `rows` as CSV: path (exact bytes), readable path, identity and all columns.
 
-    Paths count from the list's own folder where the gallery lies in or below it, else they are absolute. Text is guarded
-    against being run as a formula; `raw` leaves it as it is, and leaves out the readable column.
+    Paths count from the list's own folder where the gallery lies in or below it, else they are absolute. Text is
+    guarded against being run as a formula; `raw` leaves it as it is, and leaves out the readable column.
     """
     path = Path(path)
     prefix = _prefix(path.parent.resolve(), faces)

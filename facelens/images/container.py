@@ -1,13 +1,13 @@
 """Pictures inside one pickle file (insightface .bin), found without running anything that the file says.
 
-A .bin is a pickle of (pictures, same): 2P encoded pictures and P truth values, pair i being pictures 2i and 2i + 1. The opcodes are
-followed on a stack of our own: no name of the file is ever imported, calls become inert records, and payloads stay where they are.
-What is kept is the place of every picture in the file, so that one of 12,000 is read without the others.
+A .bin is a pickle of (pictures, same): 2P encoded pictures and P truth values, pair i being pictures 2i and 2i + 1.
+The opcodes are followed on a stack of our own: no name of the file is ever imported, calls become inert records, and
+payloads stay where they are. What is kept is the place of every picture in the file, so that one of 12,000 is read
+without the others.
 """
 
 from __future__ import annotations
 
-import ast
 import os
 import pickletools
 import threading
@@ -24,11 +24,7 @@ from facelens.errors import InputError
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
 
-RAW, LATIN, QUOTED = (
-    0,
-    1,
-    2,
-)  # how a payload is written in the file: as it is; as UTF-8 of Latin-1 text; as a Python string
+RAW, LATIN = 0, 1  # how a payload is written in the file: as it is, or as UTF-8 of Latin-1 text
 
 _BYTES = {"BINBYTES": 5, "SHORT_BINBYTES": 2, "BINBYTES8": 9, "BYTEARRAY8": 9, "BINSTRING": 5, "SHORT_BINSTRING": 2}
 _TEXT = {"BINUNICODE": 5, "SHORT_BINUNICODE": 2, "BINUNICODE8": 9}
@@ -94,10 +90,7 @@ def _stored(stream: BinaryIO, offset: int, length: int, written: int) -> bytes:
     try:
         if written == LATIN:
             return data.decode("utf-8", "surrogatepass").encode("latin-1")
-        if written == QUOTED:
-            value = ast.literal_eval("b" + data.decode("ascii"))
-            return value if isinstance(value, bytes) else b""
-    except (ValueError, SyntaxError) as error:
+    except ValueError as error:
         raise OSError("the stored picture is damaged") from error
     return data
 
@@ -148,23 +141,17 @@ def _refused(path: Path, why: str) -> InputError:
     return InputError(message, hint=tr("A .bin file is made with the builder, or by insightface."))
 
 
+# What following damaged opcodes runs into.
+_DAMAGE = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, EOFError, OSError)
+
+
 def _indexed(path: Path, stream: BinaryIO, size: int, tick: Tick) -> Container:
     try:
         whole = _follow(_Bounded(stream, size), size, tick)
         pictures, same = _pictures_and_same(whole, stream)
     except _Odd as odd:
         raise _refused(path, str(odd)) from None
-    except (
-        ValueError,
-        IndexError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-        EOFError,
-        OSError,
-    ) as error:
+    except _DAMAGE as error:
         raise _refused(path, tr("it is cut short or damaged")) from error
     payloads, shapes = [], {}
     for place, item in enumerate(pictures):
@@ -203,6 +190,7 @@ def _follow(stream: _Bounded, size: int, tick: Tick) -> Any:
                 return taken
         raise ValueError("no mark")
 
+    argument: Any
     for count, (opcode, argument, position) in enumerate(pickletools.genops(stream)):  # type: ignore[arg-type]
         name = opcode.name
         if count % 4096 == 0:
@@ -215,10 +203,6 @@ def _follow(stream: _Bounded, size: int, tick: Tick) -> Any:
         elif name in _TEXT:
             length = len(argument.encode("utf-8", "surrogatepass"))
             stack.append(_Payload(at + _TEXT[name], length, LATIN, argument if len(argument) <= 200 else None))
-        elif name == "STRING":
-            # pickletools gives the text without quotes; the file has them, up to the end of the line.
-            end = stream.tell()
-            stack.append(_Payload(at + 1, end - at - 2, QUOTED, argument if len(argument) <= 200 else None))
         elif name in ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"):
             stack.append(argument)
         elif name in ("NEWTRUE", "NEWFALSE"):

@@ -29,16 +29,14 @@ Picture = NDArray[np.uint8]
 
 # What FaceLens opens. Never "whatever Pillow knows": an EPS named .jpg would start a PostScript interpreter.
 FORMATS = ("JPEG", "MPO", "PNG", "BMP", "DIB", "WEBP", "GIF", "TIFF", "PPM", "JPEG2000", "AVIF")
-SUFFIXES = frozenset(
-    f".{s}".encode()
-    for s in "jpg jpeg jpe jfif png bmp dib webp gif tif tiff pgm ppm pbm pnm jp2 avif heic heif".split()
-)
+_ENDINGS = b"jpg jpeg jpe jfif png bmp dib webp gif tif tiff pgm ppm pbm pnm jp2 avif heic heif"
+SUFFIXES = frozenset(b"." + ending for ending in _ENDINGS.split())
 LIMIT_MEGAPIXELS = 89
 LIMIT_BYTES = 1 << 30
 BACKDROP = 127  # grey under transparent pixels: neutral for the eye and for networks alike
 LONGEST = 4  # a thumbnail's longer side is at most this many times its size; the middle is kept
 
-# Pillow's own limit only warns at 89 megapixels and cannot be raised for one call; `_refuse_large` comes before every decoding.
+# Pillow's own limit only warns and cannot be raised for one call; `_refuse_large` comes before every decoding.
 Image.MAX_IMAGE_PIXELS = None
 warnings.filterwarnings(
     "ignore", module=r"PIL\."
@@ -152,7 +150,12 @@ def face_bytes(faces: FaceSet, row: int) -> bytes:
 
 def _place(faces: FaceSet, row: int) -> tuple[container.Container, int]:
     name, _, place = faces.paths[row].rpartition(b"/")
-    return container.index(faces.root / os.fsdecode(name)), int(place)
+    try:
+        return container.index(faces.root / os.fsdecode(name)), int(place)
+    except OSError as error:
+        raise _from_os(error, escaped(os.fsdecode(name))) from error
+    except InputError as error:
+        raise PictureError(error.message, hint=error.hint, details=error.details) from error
 
 
 def _stored_pixels(faces: FaceSet, row: int) -> Picture | None:
@@ -315,7 +318,7 @@ def header_of(data: bytes, *, name: str = "picture") -> Header:
 def _header(stream: Any, *, name: str, length: int) -> Header:
     image = _identified(stream, name=name)
     width, height = image.size
-    if _pillow_orientation(image) >= 5:
+    if _pillow_orientation(image) >= 5 and image.format != "TIFF":  # a TIFF tells the upright size by itself
         width, height = height, width
     try:
         animated = bool(getattr(image, "is_animated", False)) and image.format != "MPO"
@@ -365,7 +368,7 @@ def _rgb(image: Image.Image) -> Image.Image:
 
 
 def _grey_bytes(image: Image.Image) -> Picture:
-    """Deep grey scaled to 8 bits. Where the file does not say its range, the smallest usual one that holds all values."""
+    """Deep grey scaled to 8 bits. Where the file does not tell its range: the smallest usual one that holds all."""
     values = np.nan_to_num(np.asarray(image).astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     top = float(values.max(initial=0.0))
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PPM"):

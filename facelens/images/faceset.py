@@ -2,8 +2,8 @@
 
 Shapes    ids (N,) int64, stable: derived from the path inside the gallery, never from the row
           identity Labels over N rows; columns name -> (N,) numbers (NaN = missing) or Labels
-          landmarks (N, 5, 2) float32 in pixels of the stored picture (NaN = missing), order left eye, right eye, nose, left
-          and right mouth corner as seen in the picture
+          landmarks (N, 5, 2) float32 in pixels of the upright picture (NaN = missing), order left eye, right eye, nose,
+          left and right mouth corner as seen in the picture
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ TEMPLATE, MEDIA, CAMERA, SPLIT, ROLE, QUALITY = "template", "media", "camera", "
 
 
 def face_ids(keys: Iterable[bytes], *, source: str = "") -> Ids:
-    """(N,) ids of faces: 63 bits of BLAKE2b over the path inside the gallery (and the source's name when galleries are joined)."""
+    """(N,) ids: 63 bits of BLAKE2b over the path inside the gallery, keyed by `source` where galleries are joined."""
     salt = os.fsencode(source)
     raw = b"".join(hashlib.blake2b(key, digest_size=8, key=salt[:64]).digest() for key in keys)
     return (np.frombuffer(raw, "<u8") & np.uint64(0x7FFF_FFFF_FFFF_FFFF)).astype(np.int64)
@@ -93,7 +93,7 @@ class FaceSet:
     columns: Mapping[str, Column] = field(default_factory=dict)
     landmarks: NDArray[np.float32] | None = None
     ids: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
-    embedded: bool = False  # pictures lie inside one container file (insightface .bin), not on their own; see decode.read
+    embedded: bool = False  # pictures lie inside one container file (insightface .bin); see decode.read_face
 
     @classmethod
     def build(
@@ -112,10 +112,13 @@ class FaceSet:
         packed = Packed.of(paths)
         ids = face_ids(packed, source=source)
         if len(np.unique(ids)) < len(ids):
-            values, first = np.unique(ids, return_index=True)
+            _, first = np.unique(ids, return_index=True)
             twice = int(np.setdiff1d(np.arange(len(ids)), first)[0])
             shown = escaped(os.fsdecode(packed[twice]))
-            raise InputError(tr("{name} lists the picture {path} twice.", name=name, path=shown), hint=tr("Remove one of the two rows."))
+            raise InputError(
+                tr("{name} lists the picture {path} twice.", name=name, path=shown),
+                hint=tr("Remove one of the two rows."),
+            )
         made = cls(name, root, packed, Labels.of(identities), dict(columns or {}), landmarks, ids, embedded)
         for label, column in {"identity": made.identity, **made.columns}.items():
             if len(column) != len(ids):
@@ -132,7 +135,16 @@ class FaceSet:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A mapping proxy cannot be pickled; everything else travels as plain buffers.
-        fields = (self.name, self.root, self.paths, self.identity, dict(self.columns), self.landmarks, self.ids, self.embedded)
+        fields = (
+            self.name,
+            self.root,
+            self.paths,
+            self.identity,
+            dict(self.columns),
+            self.landmarks,
+            self.ids,
+            self.embedded,
+        )
         return FaceSet, fields
 
     def __len__(self) -> int:
@@ -153,7 +165,7 @@ class FaceSet:
 
     @cached_property
     def _by_id(self) -> tuple[Ids, Rows]:
-        order = np.argsort(self.ids)
+        order: Rows = np.argsort(self.ids).astype(np.int64)
         return self.ids[order], order
 
     def rows_of(self, ids: Ids) -> Rows:
@@ -162,7 +174,8 @@ class FaceSet:
         if not len(known) or not len(ids):
             return np.zeros(0, np.int64)
         at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-        return order[at[known[at] == ids]]
+        found: Rows = order[at[known[at] == ids]]
+        return found
 
     def row_of(self, face: int | None) -> int | None:
         """The row of one id, or None."""
@@ -178,7 +191,10 @@ class FaceSet:
             name=name or self.name,
             paths=self.paths.take(rows),
             identity=self.identity.take(rows),
-            columns={key: column.take(rows) if isinstance(column, Labels) else column[rows] for key, column in self.columns.items()},
+            columns={
+                key: column.take(rows) if isinstance(column, Labels) else column[rows]
+                for key, column in self.columns.items()
+            },
             landmarks=None if self.landmarks is None else self.landmarks[rows],
             ids=self.ids[rows],
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class Packed:
 
     def __iter__(self) -> Iterator[bytes]:
         whole, ends = self.blob.tobytes(), self.offsets.tolist()
-        return (whole[start:end] for start, end in zip(ends, ends[1:], strict=False))
+        return (whole[start:end] for start, end in pairwise(ends))
 
     def take(self, rows: NDArray[np.int64]) -> Packed:
         """The strings at `rows`, in that order."""

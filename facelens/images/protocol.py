@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """1:1 comparisons of single faces or, where `of` is "template", of templates (then entries are template numbers)."""
+    """1:1 comparisons of faces or, where `of` is "template", of templates (then entries are template numbers)."""
 
     pairs: NDArray[np.int64]
     same: NDArray[np.bool_]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from facelens.errors import InputError
 from facelens.images.readers import bin as bin_file
-from facelens.images.readers import folders, ijb, lfw, manifest, market
-from facelens.images.readers.layout import Options, Reader, Reading, Recognised
+from facelens.images.readers import folders, ijb, lfw, manifest, market, table
+from facelens.images.readers.layout import Options, Reader, Reading, Recognised, is_picture_name
 from facelens.images.readers.manifest import Preview, preview
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
@@ -111,9 +111,9 @@ def _refuse(path: Path, *, options: Options | None, tick: Tick) -> Reading:
     suffix = path.suffix.lower()
     if suffix == ".bin":
         return bin_file.read(path, options=options, tick=tick)  # says why it is none
-    if manifest.table.is_table_name(path):
+    if table.is_table_name(path):
         return manifest.read(path, options=options, tick=tick)
-    if folders.is_picture_name(path.name.encode("utf-8", "surrogateescape")):
+    if is_picture_name(path.name.encode("utf-8", "surrogateescape")):
         message = tr("{name} is a single picture.", name=escaped(path.name))
         raise InputError(message, hint=tr("Open the folder it is in."))
     message = tr("{name} is not a gallery that FaceLens knows.", name=escaped(path.name))

@@ -1,7 +1,7 @@
 """Identity folders: root/identity/picture, with any folders between; and one flat folder of pictures.
 
-The identity is the whole folder path inside the gallery (without what all have in common), so that people of the same name in
-different branches stay apart. A first level of train, val, test becomes the column "split" instead.
+The identity is the whole folder path inside the gallery (without what all have in common), so that people of the same
+name in different branches stay apart. A first level of train, val, test becomes the column "split" instead.
 """
 
 from __future__ import annotations
@@ -140,8 +140,10 @@ def folder_identities(folders: list[str]) -> dict[str, str]:
     """Identity of each folder path ("" = none): the path without the leading folders that all have in common."""
     named = {folder for folder in folders if folder}
     parents = [folder.split("/")[:-1] for folder in named]
-    shared = os.path.commonprefix(parents) if parents else []
-    return {folder: "/".join(folder.split("/")[len(shared) :]) if folder else "" for folder in {*folders}}
+    shared = 0
+    while parents and all(len(parent) > shared and parent[shared] == parents[0][shared] for parent in parents):
+        shared += 1
+    return {folder: "/".join(folder.split("/")[shared:]) for folder in {*folders}}
 
 
 def numbered_names(stems: list[str]) -> list[str | None] | None:

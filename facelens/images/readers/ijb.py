@@ -1,8 +1,8 @@
-"""IJB-B and IJB-C as their usual meta files: faces grouped into templates and media, pairs of templates, two galleries and probes.
+"""IJB-B and IJB-C as their usual meta files: faces in templates and media, pairs of templates, galleries and probes.
 
 Files      *_face_tid_mid.txt (picture, template, media); *_template_pair_label.txt (template, template, 1 or 0);
-           *_name_5pts_score.txt (picture, five points x y, detector score); *_1N_gallery_G1.csv, _G2.csv, *_1N_probe*.csv
-           (TEMPLATE_ID, SUBJECT_ID, ...); pictures in loose_crop
+           *_name_5pts_score.txt (picture, five points x y, detector score); *_1N_gallery_G1.csv, _G2.csv and
+           *_1N_probe*.csv (TEMPLATE_ID, SUBJECT_ID, ...); pictures in loose_crop
 Pairs and groups of the protocol hold template numbers, as in the column "template".
 """
 

@@ -1,8 +1,8 @@
 """Lists of pairs: LFW's pairs.txt, tables of two paths and a truth value, and the path form that the builder writes.
 
-LFW's form: a first line "folds pairs" (or "pairs" alone), then for each fold that many lines "Name 1 4" (same person) and as many
-"Name 1 Other 2" (different people); Name 1 is the picture Name/Name_0001.jpg. In the path form the lines are "path, path, 1 or 0"
-with tabs between and % escapes (%09 is a tab) in the paths.
+LFW's form: a first line "folds pairs" (or "pairs" alone), then for each fold that many lines "Name 1 4" (same person)
+and as many "Name 1 Other 2" (different people); Name 1 is the picture Name/Name_0001.jpg. In the path form the lines
+are "path, path, 1 or 0" with tabs between and % escapes (%09 is a tab) in the paths.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def parse(path: Path) -> PairList:
 
 
 def _parse_lines(path: Path, lines: list[bytes]) -> PairList:
-    left, right, same = [], [], []
+    left: list[Key] = []
+    right: list[Key] = []
+    same: list[bool] = []
     folds, per_fold = 0, 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -230,10 +232,9 @@ def _rows(faces: FaceSet, pairs: PairList) -> dict[Key, int]:
                 key = b"/".join(parts[start:])
                 if key not in exact:
                     put(key, row)
-        names = os.fsencode(faces.root.name) + b"/"
-        for key in wanted:
-            if isinstance(key, bytes) and key not in rows and key.startswith(names):
-                inner = key[len(names) :]
-                at = {path: row for row, path in enumerate(paths) if path == inner}
-                rows.update({key: row for row in at.values()})
+        above = os.fsencode(faces.root.name) + b"/"
+        at = {path: row for row, path in enumerate(paths)}
+        for wish in wanted:
+            if isinstance(wish, bytes) and wish not in rows and wish.startswith(above):
+                rows[wish] = at.get(wish[len(above) :], -1)
     return rows

@@ -1,7 +1,8 @@
 """A table that lists pictures: CSV, TSV or Parquet with a column of paths, and whatever else is known about them.
 
-Columns are recognised by their names and by what stands in them. Where that leaves a doubt, `read` raises NeedsChoice with a
-Preview (header, 20 rows, what was guessed), and takes the answer as options {"path": column, "identity": column, "root": folder}.
+Columns are recognised by their names and by what stands in them. Where that leaves a doubt, `read` raises NeedsChoice
+with a Preview (header, 20 rows, what was guessed), and takes the answer as options {"path": column, "identity": column,
+"root": folder}.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def _tidy(cell: str) -> str:
 
 
 def _roots(file: Path, paths: list[bytes], *, near: Path | None = None) -> list[Path]:
-    """Folders from which (most of) `paths` are there, best and nearest first. Looks below and a little above the file."""
+    """Folders from which most of `paths` are there, best and nearest first; below and a little above the file."""
     folder = near or file.parent
     candidates = [folder, *_below(folder, 2)]
     for parent in list(folder.resolve().parents)[:2]:
@@ -285,7 +286,7 @@ _GUARDED = re.compile("^'+[=+\\-@\t\r]")
 
 
 def unguarded(cell: str) -> str | None:
-    """The text behind the quote that keeps a spreadsheet from taking it as a formula, None where there is no such quote."""
+    """The text behind a quote that guards it from being a formula, None where there is no such quote."""
     return cell[1:] if _GUARDED.match(cell) else None
 
 
@@ -304,7 +305,7 @@ def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> 
         message = tr("It is not clear how to read {name}: {doubt}.", name=escaped(file.name), doubt=seen.doubt)
         raise NeedsChoice(message, hint=tr("Say which column holds the paths and which the identities."), options=seen)
     roles = {role: name for role, name in roles.items() if name}
-    for role, name in roles.items():
+    for name in roles.values():
         if name not in header:
             message = tr("{name} has no column {column}.", name=escaped(file.name), column=escaped(str(name)))
             raise InputError(message, hint=tr("Columns: {all}.", all=", ".join(map(escaped, header[:20]))))

@@ -1,7 +1,7 @@
-"""Market-1501 names: 0002_c1s1_000451_03.jpg is person 2 seen by camera 1, in folders bounding_box_train, _test and query.
+"""Market-1501 names: 0002_c1s1_000451_03.jpg is person 2 seen by camera 1, in bounding_box_train, _test and query.
 
-Person -1 is junk (a bad box) and 0000 are distractors, which are many different people: both get no identity, and junk stays out of
-the search gallery. DukeMTMC-reID uses the same folders and nearly the same names.
+Person -1 is junk (a bad box) and 0000 are distractors, which are many different people: both get no identity, and junk
+stays out of the search gallery. DukeMTMC-reID uses the same folders and nearly the same names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of text: CSV, TSV and Parquet, small ones by the standard library and large ones by pyarrow, with bounds on everything.
+"""Tables of text: CSV, TSV and Parquet, small ones by the standard library and large ones by pyarrow, with bounds.
 
 Cells are str; bytes that are not UTF-8 come as surrogates (as in file names), so that a path keeps its exact bytes.
 """
