@@ -149,11 +149,25 @@ class Segmented(QWidget):
             else:
                 button.setText(text)
             button.setProperty("at", "only" if not last else {0: "first", last: "last"}.get(place, "middle"))
+            button.installEventFilter(self)
             self._group.addButton(button, place)
             row.addWidget(button)
         self._group.idClicked.connect(self.changed)
         if segments:
             self.set_current(0)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(event.key())  # type: ignore[call-overload]
+            if step is not None:
+                place = self._group.id(watched) + step  # type: ignore[arg-type]
+                while 0 <= place < len(self._keys) and not self._group.button(place).isEnabled():
+                    place += step
+                if 0 <= place < len(self._keys):
+                    self._group.button(place).setFocus(Qt.FocusReason.TabFocusReason)
+                    self._group.button(place).click()
+                return True
+        return super().eventFilter(watched, event)
 
     def current(self) -> int:
         """The place of the chosen segment."""
@@ -578,6 +592,8 @@ class FocusRing(QWidget):
             self.raise_()
 
     def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
+        if not isValid(self):  # went down with the window it lay on
+            return
         # A click shows where it went by itself; the ring is for the keyboard.
         clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         ringed = isinstance(now, (QAbstractButton, QComboBox, QSlider, Chip)) and not clicked
