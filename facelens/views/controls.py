@@ -549,33 +549,37 @@ class Banner(QWidget):
 # Keyboard focus
 
 
-class FocusRing(QWidget):
+class FocusRing(QObject):
     """A 2 px ring 2 px outside the button that has the keyboard; fields show their own border."""
 
     def __init__(self) -> None:
         super().__init__()
         self._ringed: QWidget | None = None
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
-        self.hide()
+        self._shown: _Ring | None = None
 
     def follow(self, app: QApplication) -> None:
-        """Move with the focus from now on."""
+        """Move with the focus from now on, as long as the application lives."""
+        self.setParent(app)
         app.focusChanged.connect(self._on_focus_changed)
+
+    @property
+    def shown(self) -> QWidget | None:
+        """The ring that is on the screen."""
+        return self._shown if self._shown is not None and isValid(self._shown) else None
 
     def ring(self, widget: QWidget | None) -> None:
         """Ring one control, or none."""
         if self._ringed is not None and isValid(self._ringed):
             self._ringed.removeEventFilter(self)
-        self._ringed = widget
-        if widget is None:
-            self.hide()
-            self.setParent(None)
-            return
-        widget.installEventFilter(self)
-        # On the window, so that the ring may lie outside its control; under it the ring would be clipped.
-        self.setParent(widget.window())
-        self._place()
+        if (old := self.shown) is not None:
+            old.hide()
+            old.deleteLater()
+        self._ringed, self._shown = widget, None
+        if widget is not None:
+            widget.installEventFilter(self)
+            # On the window, so that it may lie outside its control; it goes down with that window, this object stays.
+            self._shown = _Ring(widget.window())
+            self._place()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Move, QEvent.Type.Resize, QEvent.Type.Show):
@@ -585,19 +589,24 @@ class FocusRing(QWidget):
         return False
 
     def _place(self) -> None:
-        if self._ringed is not None:
+        if self._ringed is not None and (ring := self.shown) is not None:
             corner = self._ringed.mapTo(self._ringed.window(), QPoint(0, 0))
-            self.setGeometry(QRect(corner, self._ringed.size()).adjusted(-4, -4, 4, 4))
-            self.show()
-            self.raise_()
+            ring.setGeometry(QRect(corner, self._ringed.size()).adjusted(-4, -4, 4, 4))
+            ring.show()
+            ring.raise_()
 
     def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
-        if not isValid(self):  # went down with the window it lay on
-            return
         # A click shows where it went by itself; the ring is for the keyboard.
         clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         ringed = isinstance(now, (QAbstractButton, QComboBox, QSlider, Chip)) and not clicked
         self.ring(now if ringed else None)
+
+
+class _Ring(QWidget):
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -205,30 +205,41 @@ def test_text_is_cut_to_its_room() -> None:
 
 def test_focus_ring_goes_with_the_keyboard(qtbot, qapp) -> None:
     outer = QWidget()
-    qtbot.addWidget(outer)
     row = QHBoxLayout(outer)
     one, two, field = QPushButton("Evaluate"), QPushButton("Cancel"), QLineEdit()
     for widget in (one, two, field):
         row.addWidget(widget)
     outer.resize(400, 60)
     outer.show()
-    ring = FocusRing()
-    ring.follow(qapp)
+    FocusRing().follow(qapp)
+    gc.collect()
+    ring = qapp.findChild(FocusRing)
     outer.activateWindow()
     one.setFocus(Qt.FocusReason.TabFocusReason)
-    qtbot.waitUntil(lambda: ring.isVisible())
-    assert ring.geometry() == one.geometry().adjusted(-4, -4, 4, 4)
+    qtbot.waitUntil(lambda: ring.shown is not None)
+    assert ring.shown.geometry() == one.geometry().adjusted(-4, -4, 4, 4)
+    assert theme.DARK.accent in colours(ring.shown)
     assert outer.childAt(one.geometry().center()) is one, "the ring takes no clicks"
     two.setFocus(Qt.FocusReason.TabFocusReason)
-    assert ring.geometry().center() == two.geometry().center()
+    assert ring.shown.geometry().center() == two.geometry().center()
     two.setGeometry(QRect(200, 10, 90, 30))
-    assert ring.geometry() == QRect(196, 6, 98, 38)
+    assert ring.shown.geometry() == QRect(196, 6, 98, 38)
     field.setFocus(Qt.FocusReason.TabFocusReason)
-    assert not ring.isVisible(), "fields show their own border"
+    assert ring.shown is None, "fields show their own border"
     one.setFocus(Qt.FocusReason.TabFocusReason)
     one.hide()
     assert ring._ringed is not one
-    qapp.focusChanged.disconnect(ring._on_focus_changed)
+    two.setFocus(Qt.FocusReason.TabFocusReason)
+    outer.close()
+    outer.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    other = QPushButton("Other window")
+    qtbot.addWidget(other)
+    other.show()
+    other.activateWindow()
+    other.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(lambda: ring.shown is not None)
+    ring.deleteLater()
 
 
 @pytest.mark.parametrize("make", [Banner, lambda: EmptyState("download", "x"), lambda: Segmented([("a", "A")])])
