@@ -45,8 +45,8 @@ def _read_pairs(path: Path, *, options: Options | None = None, tick: Tick = sile
 
 READERS = (
     Reader("bin", "Pairs in one .bin file", bin_file.recognise, bin_file.read),
+    Reader("ijb", "IJB-B or IJB-C", ijb.recognise, ijb.read),  # before pairs: its lines look like pairs
     Reader("pairs", "List of pairs", _recognise_pairs, _read_pairs),
-    Reader("ijb", "IJB-B or IJB-C", ijb.recognise, ijb.read),
     Reader("market", "Market-1501 names", market.recognise, market.read),
     Reader("manifest", "Pictures listed in a table", manifest.recognise, manifest.read),
     Reader("folders", "One folder per person", folders.recognise, folders.read),

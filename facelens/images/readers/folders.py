@@ -72,9 +72,8 @@ def walk(root: Path, *, links: bool = False, tick: Tick = silent) -> Walk:
         inside, depth, device = waiting.pop()
         tick(len(found.paths), 0)
         try:
-            entries = sorted(
-                os.scandir(os.path.join(base, inside) if inside else base), key=lambda e: e.name, reverse=True
-            )
+            with os.scandir(os.path.join(base, inside) if inside else base) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name, reverse=True)
         except OSError as error:
             if not inside:
                 raise _unreadable(root, error) from error

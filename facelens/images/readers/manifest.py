@@ -225,18 +225,19 @@ def _tidy(cell: str) -> str:
     return cell[2:] if cell.startswith("./") else cell
 
 
-def _roots(file: Path, paths: list[bytes], *, near: Path | None = None) -> list[Path]:
-    """Folders from which most of `paths` are there, best and nearest first; below and a little above the file."""
-    folder = near or file.parent
-    candidates = [folder, *_below(folder, 2)]
-    for parent in list(folder.resolve().parents)[:2]:
-        candidates += [parent, *_below(parent, 1)]
-    scored = []
-    for order, candidate in enumerate(dict.fromkeys(candidates)):
-        hits = sum(any(_is_file(candidate, other) for other in _spellings(path)) for path in paths)
-        if hits * 2 >= len(paths) and hits:
-            scored.append((-hits, order, candidate))
-    return [candidate for _, _, candidate in sorted(scored)]
+def _roots(file: Path, paths: list[bytes]) -> list[Path]:
+    """Folders from which most of `paths` are there, best and nearest first: below the file, else a little above."""
+    folder = file.parent
+    above = [place for parent in list(folder.resolve().parents)[:2] for place in (parent, *_below(parent, 1))]
+    for candidates in ([folder, *_below(folder, 2)], above):
+        scored = []
+        for order, candidate in enumerate(dict.fromkeys(candidates)):
+            hits = sum(any(_is_file(candidate, other) for other in _spellings(path)) for path in paths)
+            if hits * 2 >= len(paths) and hits:
+                scored.append((-hits, order, candidate))
+        if scored:
+            return [candidate for _, _, candidate in sorted(scored)]
+    return []
 
 
 def _below(folder: Path, depth: int) -> list[Path]:
@@ -491,10 +492,10 @@ def _landmarks(
     for name in column:
         keys.setdefault(_key(name), name)
     for pattern in _patterns():
-        names = [keys.get(f"{point}{axis}") or keys.get(f"{axis}{point}") for point in pattern for axis in "xy"]
-        if any(name is None for name in names):
+        names = [name for point in pattern for name in _both_axes(keys, point)]
+        if len(names) < 10:
             continue
-        values = [loaded.numbers(column[name]) for name in names if name is not None]
+        values = [loaded.numbers(column[name]) for name in names]
         if any(value is None for value in values):
             continue
         points = np.stack([value for value in values if value is not None], 1).astype(np.float32).reshape(-1, 5, 2)
@@ -503,18 +504,22 @@ def _landmarks(
         if len(known) and np.median(known) < 0:
             points = np.ascontiguousarray(points[:, [1, 0, 2, 4, 3]])
             notes.append(tr("Left and right in the landmarks are the person's own; they were exchanged."))
-        return points, {name for name in names if name is not None}
+        return points, set(names)
     return None, set()
 
 
-def _patterns() -> list[tuple[str, ...]]:
-    made: list[tuple[str, ...]] = []
-    for first in (0, 1):
-        for word in ("lm", "landmark", "point", "p", "kp", "pt", ""):
-            made.append(tuple(f"{word}{i + first}" for i in range(5)))
-    for names in zip(*(point + (point[0],) * (6 - len(point)) for point in POINTS), strict=True):
-        made.append(names)
-    return made
+def _patterns() -> list[tuple[tuple[str, ...], ...]]:
+    words = ("lm", "landmark", "point", "p", "kp", "pt", "")
+    numbered = [tuple((f"{word}{i + first}",) for i in range(5)) for first in (0, 1) for word in words]
+    return [*numbered, POINTS]
+
+
+def _both_axes(keys: Mapping[str, str], point: tuple[str, ...]) -> tuple[str, ...]:
+    for word in point:
+        for x, y in ((f"{word}x", f"{word}y"), (f"x{word}", f"y{word}")):
+            if x in keys and y in keys:
+                return keys[x], keys[y]
+    return ()
 
 
 def _landmarks_fit(home: Path, paths: list[bytes], landmarks: NDArray[np.float32]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -47,14 +48,10 @@ def recognise(path: Path) -> Recognised | None:
 
 def _first_picture(path: Path) -> bytes:
     try:
-        for place, entry in enumerate(os.scandir(os.fsencode(path))):
-            if _NAME.match(entry.name):
-                return entry.name
-            if place > 50:
-                break
+        with os.scandir(os.fsencode(path)) as entries:
+            return next((entry.name for entry in islice(entries, 50) if _NAME.match(entry.name)), b"")
     except OSError:
-        pass
-    return b""
+        return b""
 
 
 def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> Reading:
