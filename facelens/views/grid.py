@@ -46,6 +46,7 @@ MARGIN = 11
 CAPTION, CAPTION_GAP = 14, 5  # under the ring of the current face
 SECTION = 30  # height of a group's heading
 SCROLL_BAR = 10
+NAME_ROOM = 28  # less shows no more of a name than an ellipsis
 SMALL = 64  # at this size and less only right and wrong are marked
 MOST_DRAGGED = 1_000
 MODIFIERS = Qt.KeyboardModifier
@@ -480,6 +481,8 @@ class ThumbnailGrid(QAbstractScrollArea):
                 painter.setOpacity(marks.REJECTED)
             painter.drawPixmap(picture, pixmap, QRectF(pixmap.rect()))
             painter.setOpacity(1.0)
+            if self._size > SMALL and _flag(self._marks.refused, row):
+                marks.refused(painter, picture, now)
             _round_corners(painter, picture, now.q("soft" if selected else "sunk").name())
         else:
             painter.setPen(Qt.PenStyle.NoPen)
@@ -503,7 +506,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         if shown:
             draw_text(painter, caption, shown, "text" if selected else "text3", 10, align="right")
             caption.setRight(caption.right() - text_width(shown, 10) - 5)
-        if caption.width() > 14:
+        if caption.width() >= NAME_ROOM:
             draw_text(painter, caption, faces.label(row), "text" if selected else "text2", 10)
 
     def _paint_marks(self, painter: QPainter, now: theme.Theme, row: int, box: QRectF, excluded: bool) -> None:
@@ -515,8 +518,6 @@ class ThumbnailGrid(QAbstractScrollArea):
             (marks.right if verdict > 0 else marks.wrong)(painter, spot, now)
         if small:
             return
-        if _flag(self._marks.refused, row):
-            marks.refused(painter, box, now)
         if excluded or _flag(self._marks.flagged, row):
             plate = QRectF(box.left() + 4, box.top() + 4, 19, 19)
             (marks.reject if excluded else marks.flag)(painter, plate, now)

@@ -78,7 +78,7 @@ class HoverCard(QWidget):
                 icons.paint(painter, QRectF(face.center().x() - 9, face.center().y() - 9, 18, 18), "warning", "warn")
         left, width = 78, self.width() - 84
         draw_text(painter, QRectF(left, 6, width, 16), self._name, "text", 11, bold=True)
-        draw_text(painter, QRectF(left, 22, width, 15), self._file, "text3", 10)
+        draw_text(painter, QRectF(left, 22, width, 15), self._file, "text3", 10, middle=True)
         if self._broken:
             painter.setFont(theme.font(10))
             painter.setPen(now.q("warn"))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from facelens.images.faceset import FaceSet, Rows
 from facelens.views import icons, theme
-from facelens.views.controls import draw_text, label, tool_button, vertical_rule
+from facelens.views.controls import draw_text, label, text_width, tool_button, vertical_rule
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import tr
 
@@ -384,9 +384,10 @@ class Compare(_Keys):
         self._names: list[_Caption] = []
         self._holders: list[QWidget] = []
         self._shown = 0
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
+        self._across = 0
+        self._table = QGridLayout(self)
+        self._table.setContentsMargins(0, 0, 0, 0)
+        self._table.setSpacing(4)
         for _ in range(self.MOST):
             picture, caption = Picture(thumbnails), _Caption()
             holder = QWidget()
@@ -395,7 +396,6 @@ class Compare(_Keys):
             column.setSpacing(0)
             column.addWidget(picture, 1)
             column.addWidget(caption)
-            row.addWidget(holder, 1)
             self._holders.append(holder)
             picture.view_changed.connect(self._on_view)
             picture.clicked.connect(self._on_clicked)
@@ -417,6 +417,7 @@ class Compare(_Keys):
             picture.set_face(faces if there else None, given[place] if there else None)
             if there and faces is not None:
                 caption.set_text(faces.label(given[place]), faces.file_name(given[place]))
+        self._arrange()
         names = [faces.label(row) for row in given] if faces is not None else []
         self.setAccessibleDescription(", ".join(names) or self._hint())
         self.update()
@@ -428,6 +429,28 @@ class Compare(_Keys):
             middle = self.height() / 2
             icons.paint(painter, QRectF(self.width() / 2 - 20, middle - 60, 40, 40), "compare", "text3", width=0.9)
             draw_text(painter, QRectF(0, middle, self.width(), 20), self._hint(), "text2", 12, align="centre")
+
+    def _arrange(self) -> None:
+        """One line or two, whichever gives larger pictures."""
+        count = max(self._shown, 1)
+
+        def side(across: int) -> float:
+            down = -(-count // across)
+            return min(self.width() / across, self.height() / down - 30)
+
+        across = max((count, -(-count // 2)), key=side)
+        if across == self._across:
+            return
+        self._across = across
+        for place, holder in enumerate(self._holders):
+            self._table.addWidget(holder, place // across, place % across)
+        for k in range(self.MOST):
+            self._table.setColumnStretch(k, int(k < across))
+            self._table.setRowStretch(k, int(k < -(-count // across)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
 
     def _hint(self) -> str:
         return tr("Select two to four faces to see them side by side.")
@@ -461,6 +484,8 @@ class _Caption(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.current().q("base"))
-        half = min(self.width() * 0.6, self.width() - 20.0)
-        draw_text(painter, QRectF(10, 0, half - 10, 30), self._name, "text", 12, bold=True)
-        draw_text(painter, QRectF(half + 6, 0, self.width() - half - 16, 30), self._file, "text3", 11, align="right")
+        room = self.width() - 20.0
+        taken = min(text_width(self._name, 12, True) + 2, room * 0.6)
+        draw_text(painter, QRectF(10, 0, taken, 30), self._name, "text", 12, bold=True)
+        rest = QRectF(18 + taken, 0, room - taken - 8, 30)
+        draw_text(painter, rest, self._file, "text3", 11, align="right", middle=True)

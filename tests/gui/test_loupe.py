@@ -214,6 +214,12 @@ def test_compare_shares_one_view(qtbot, thumbs, faces) -> None:
     assert closed
     compare.set_faces(faces, np.arange(6))
     assert len(compare.pictures()) == 4 and compare.accessibleDescription() == "a, b, c, d"
+    for width, height, lines in ((900, 250, 1), (600, 600, 2), (2000, 300, 1)):
+        compare.resize(width, height)
+        QApplication.processEvents()
+        tops = {p.mapTo(compare, QPoint(0, 0)).y() for p in compare.pictures()}
+        assert len(tops) == lines
+        assert min(p.width() for p in compare.pictures()) >= width * lines / 4 - 8
 
 
 @pytest.mark.parametrize("kind", [Loupe, Compare])
