@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from facelens.session.workspace import Workspace
-from facelens.words import tr
+from facelens.words import plural, tr
 
 Reason = Callable[[Workspace], str]  # "" = can be used
 
@@ -46,9 +46,10 @@ def face_current(workspace: Workspace) -> str:
 def two_selected(workspace: Workspace) -> str:
     """Needs two to four faces."""
     n = len(workspace.selection)
-    return gallery_open(workspace) or (
-        "" if 2 <= n <= 4 else tr("Needs two to four selected faces; {n} are selected.", n=n)
-    )
+    if n == 0:
+        return gallery_open(workspace) or tr("Needs two to four selected faces; none is selected.")
+    needs = ("Needs two to four selected faces; {n} is selected.", "Needs two to four selected faces; {n} are selected.")
+    return gallery_open(workspace) or ("" if 2 <= n <= 4 else plural(n, *needs))
 
 
 def some_excluded(workspace: Workspace) -> str:

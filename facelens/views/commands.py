@@ -134,8 +134,7 @@ class Commands:
             self.window, tr("Export contact sheet"), f"{self.faces.name}.png", PICTURES
         )
         if name:
-            path = Path(name)
-            self.export_sheet(path if path.suffix else path.with_suffix("." + kind.split()[0].lower()))
+            self.export_sheet(_with_ending(name, "." + kind.split()[0].lower()))
 
     def export_sheet(self, path: Path) -> None:
         """Draw the selected (or shown) faces to a file, in the worker."""
@@ -178,10 +177,9 @@ class Commands:
             self.window.notices.error(job.error, trace=job.trace)
 
     def _export_list(self) -> None:
-        if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), f"{self.faces.name}.csv", "CSV (*.csv)")[
-            0
-        ]:
-            self.export_list(Path(name))
+        suggested = f"{self.faces.name}.csv"
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
+            self.export_list(_with_ending(name, ".csv"))
 
     def export_list(self, path: Path) -> None:
         """Write the selected (or shown) faces with all columns."""
@@ -195,15 +193,16 @@ class Commands:
         name = QFileDialog.getSaveFileName(self.window, tr("Save the list"), kind)[0]
         if not name:
             return
+        path = _with_ending(name, Path(kind).suffix)
         request = Request(
-            title=tr("Build {name}", name=Path(name).name),
+            title=tr("Build {name}", name=path.name),
             call=tasks.build_protocol,
-            args=(self.faces, Path(name)),
+            args=(self.faces, path),
             kwargs={"folds": folds, "per_fold": per_fold, "seed": seed},
             slot="build",
             unit=tr("pairs"),
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, Path(name)))
+        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
 
     # -- views and layouts
 
@@ -320,10 +319,16 @@ class Commands:
         self._set(Selection(ids=np.array([face], np.int64), current=face))
 
 
+def _with_ending(name: str, ending: str) -> Path:
+    """What the user typed; without an ending it gets the one of the chosen kind."""
+    return Path(name) if Path(name).suffix else Path(name + ending)
+
+
 def _give_focus(region: QWidget) -> bool:
     from PySide6.QtCore import Qt
 
-    for widget in (region, *region.findChildren(QWidget)):
+    first = [region.focusProxy()] if region.focusProxy() is not None else []
+    for widget in (*first, region, *region.findChildren(QWidget)):
         if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
             return True

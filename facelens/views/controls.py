@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
@@ -49,9 +51,10 @@ def metrics(px: int, bold: bool = False) -> QFontMetricsF:
 
 
 @lru_cache(maxsize=8192)
-def shortened(text: str, width: int, px: int, bold: bool = False) -> str:
-    """`text` cut with an ellipsis to fit `width` pixels."""
-    return metrics(px, bold).elidedText(text, Qt.TextElideMode.ElideRight, width + 1)
+def shortened(text: str, width: int, px: int, bold: bool = False, middle: bool = False) -> str:
+    """`text` cut with an ellipsis to fit `width` pixels, at its end or in the middle."""
+    mode = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
+    return metrics(px, bold).elidedText(text, mode, width + 1)
 
 
 @lru_cache(maxsize=8192)
@@ -69,14 +72,16 @@ def draw_text(
     *,
     bold: bool = False,
     align: str = "left",
+    middle: bool = False,
 ) -> None:
     """Paint one line of text into `rect`, cut with an ellipsis where it does not fit.
 
-    `colour` is a token of the current theme or a colour; `align` is left, right or centre.
+    `colour` is a token of the current theme or a colour; `align` is left, right or centre; `middle` is for names of
+    files, whose end tells them apart.
     """
     painter.setFont(theme.font(px, bold=bold))
     painter.setPen(colour if isinstance(colour, QColor) else theme.current().q(colour))
-    painter.drawText(rect, ALIGN[align], shortened(text, int(rect.width()), px, bold))
+    painter.drawText(rect, ALIGN[align], shortened(text, int(rect.width()), px, bold, middle))
 
 
 # Buttons and labels
@@ -91,11 +96,18 @@ def label(text: str = "", *, name: str = "", wrap: bool = False) -> QLabel:
     return made
 
 
+def plain_tip(text: str) -> str:
+    """`text` for a tooltip, where a name such as <b>x</b> would otherwise be taken for markup."""
+    if not QtGui.Qt.mightBeRichText(text):
+        return text
+    return "<qt>" + html.escape(text, quote=False).replace("\n", "<br>") + "</qt>"
+
+
 def tool_button(icon: str, tip: str, *, text: str = "", size: int = 16, checkable: bool = False) -> QToolButton:
     """A borderless button whose tooltip is also its accessible name."""
     made = QToolButton()
     icons.dress(made, icon, size)
-    made.setToolTip(tip)
+    made.setToolTip(plain_tip(tip))
     made.setAccessibleName(text or tip)
     made.setCheckable(checkable)
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -201,7 +213,7 @@ class Chip(QFrame):
         self.setObjectName("chip")
         self.setFixedHeight(20)
         self.setAccessibleName(f"{text} {count}".strip())
-        self.setToolTip(tip)
+        self.setToolTip(plain_tip(tip))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         row = QHBoxLayout(self)
@@ -230,6 +242,14 @@ class Chip(QFrame):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
             self.clicked.emit()
+
+    def event(self, event: QEvent) -> bool:
+        # Delete on a chip removes the chip, whatever the window's own shortcut does with that key.
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+                event.accept()
+                return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
@@ -333,7 +353,7 @@ class Header(QWidget):
 
     def set_subtitle(self, text: str) -> None:
         self._subtitle.setText(text)
-        self._subtitle.setToolTip(text)
+        self._subtitle.setToolTip(plain_tip(text))
 
     def add(self, widget: QWidget) -> QWidget:
         """Put a control at the right end."""
@@ -397,7 +417,7 @@ class Rail(QWidget):
         place = "" if percentile is None else tr("percentile {p}", p=round(percentile))
         self.setAccessibleName(name)
         self.setAccessibleDescription(f"{value} {place}".strip())
-        self.setToolTip(f"{name}: {value}" + (f", {place}" if place else ""))
+        self.setToolTip(plain_tip(f"{name}: {value}" + (f", {place}" if place else "")))
         self.update()
 
     def sizeHint(self) -> QSize:

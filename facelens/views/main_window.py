@@ -21,7 +21,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QMainWindow,
     QMessageBox,
     QProgressBar,
@@ -39,7 +38,7 @@ from facelens.session.workspace import Workspace
 from facelens.views import icons, theme
 from facelens.views.bridge import Bridge
 from facelens.views.commands import Commands
-from facelens.views.controls import Dock, Segmented, tool_button, vertical_rule
+from facelens.views.controls import Dock, Segmented, label, tool_button, vertical_rule
 from facelens.views.docks import DOCKS
 from facelens.views.docks.jobs import progress_text
 from facelens.views.drop import DropVeil
@@ -245,11 +244,8 @@ class MainWindow(QMainWindow):
         self.local.setIcon(icons.icon("shield", colour="good"))
         self.local.setObjectName("local")
         self.local.clicked.connect(lambda: self.act("cache.show"))
-        self.selected, self.about = QLabel(), QLabel()
-        self.selected.setObjectName("status_strong")
-        self.about.setObjectName("sub")
-        self.job_name, self.job_bar = QLabel(), QProgressBar()
-        self.job_name.setObjectName("small")
+        self.selected, self.about = label(name="status_strong"), label(name="sub")
+        self.job_name, self.job_bar = label(name="small"), QProgressBar()
         self.job_bar.setFixedWidth(110)
         self.job_bar.setTextVisible(False)
         self.job_bar.setAccessibleName(tr("Progress of the running job"))
@@ -423,7 +419,8 @@ class MainWindow(QMainWindow):
 
     def regions(self) -> list[QWidget]:
         """What F6 walks: toolbar, stage tabs, stage body, visible docks."""
-        docks = [dock.widget() for dock in self.docks.values() if dock.isVisible()]
+        beside = [dock for dock in self.findChildren(Dock) if dock.objectName().startswith("beside-")]
+        docks = [dock.widget() for dock in (*beside, *self.docks.values()) if dock.isVisible()]
         return [self.toolbar, self.stage.tabs, self.stage.current, *docks]
 
     # -- dragging in
@@ -494,12 +491,14 @@ class MainWindow(QMainWindow):
         share = tr("{percent} %", percent=round(100 * job.done / job.total)) if job.total else tr("working")
         box = QMessageBox(self)
         box.setIcon(QMessageBox.Icon.Question)
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(tr("{title} is still running ({share}).", title=job.request.title, share=share))
         box.setInformativeText(tr("Finished work is kept."))
         stop = box.addButton(tr("Stop and close"), QMessageBox.ButtonRole.AcceptRole)
         keep = box.addButton(tr("Keep working"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(keep)
         box.exec()
+        box.deleteLater()
         return box.clickedButton() is stop
 
     def sizeHint(self) -> QSize:

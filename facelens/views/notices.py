@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -24,6 +24,8 @@ WIDTH, GAP, MOST = 430, 14, 3
 
 class Notice(QFrame):
     """A card that stays until it is closed."""
+
+    closed = Signal()
 
     def __init__(
         self, title: str, text: str, *, details: str = "", kind: str = "bad", parent: QWidget | None = None
@@ -45,7 +47,7 @@ class Notice(QFrame):
         )
         name = label(title, name="name", wrap=True)
         close = tool_button("close", tr("Close"), size=14)
-        close.clicked.connect(self._on_close)
+        close.clicked.connect(self.dismiss)
         head = QHBoxLayout()
         head.setSpacing(9)
         head.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
@@ -84,8 +86,10 @@ class Notice(QFrame):
         if isinstance(board := self.parent(), QWidget):
             board.update()
 
-    def _on_close(self) -> None:
+    def dismiss(self) -> None:
+        """Take the card down for good."""
         self.hide()
+        self.closed.emit()
         self.deleteLater()
 
 
@@ -117,9 +121,9 @@ class Notices(QObject):
     def show(self, title: str, text: str = "", *, details: str = "", kind: str = "bad") -> Notice:
         """Put up a card; the oldest goes when there are too many."""
         for old in self.cards[: max(0, len(self.cards) - MOST + 1)]:
-            old._on_close()
+            old.dismiss()
         card = Notice(title, text, details=details, kind=kind, parent=self.over)
-        card.destroyed.connect(lambda: self._on_gone(card))
+        card.closed.connect(lambda: self._on_closed(card))
         self.cards.append(card)
         card.adjustSize()
         card.show()
@@ -130,9 +134,9 @@ class Notices(QObject):
     def close_all(self) -> None:
         """Take all cards down."""
         for card in tuple(self.cards):
-            card._on_close()
+            card.dismiss()
 
-    def _on_gone(self, card: Notice) -> None:
+    def _on_closed(self, card: Notice) -> None:
         if card in self.cards:
             self.cards.remove(card)
         self._place()

@@ -19,6 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shiboken6 import isValid
+
 from facelens.images.faceset import FaceSet
 from facelens.session import filters
 from facelens.session.actions import ACTIONS
@@ -187,7 +189,7 @@ class Palette(QFrame):
     def close_palette(self) -> None:
         """Hide, and give the keyboard back."""
         self.hide()
-        if self._came_from is not None:
+        if self._came_from is not None and isValid(self._came_from):
             self._came_from.setFocus()
 
     def _fill(self, typed: str) -> None:

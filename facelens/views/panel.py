@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from facelens.session.jobs import JobQueue
 from facelens.session.settings import Settings
-from facelens.session.store import Store
+from facelens.session.store import Listener, Store
 from facelens.session.workspace import Workspace
 from facelens.views.thumbnails import Thumbnails
 
@@ -31,12 +31,27 @@ class Desk:
     notify: Callable[..., object]  # show a failure: notify(error, trace="")
 
     remember: bool = True  # False in the tour: the user's own settings are neither shown nor changed
+    _listeners: list[Listener] = field(default_factory=list)
 
     def settle(self, **changes: object) -> None:
-        """Change settings, and keep them."""
+        """Change settings, keep them, and tell the panels that read them."""
         self.settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         if self.remember:
             self.settings.save()
+        for listener in tuple(self._listeners):
+            listener(frozenset(changes), self)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener(changed, initiator)` after each change of the store or the settings; the result ends that."""
+        self._listeners.append(listener)
+        stop_store = self.store.listen(listener)
+
+        def stop() -> None:
+            stop_store()
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
 
     @property
     def workspace(self) -> Workspace:
@@ -45,6 +60,8 @@ class Desk:
 
 class Panel(QWidget):
     """A view of the workspace. Subclasses set `word`, `title`, `reads` and implement `refresh(changed)`.
+
+    `reads` names fields of the workspace and of the settings.
 
     Hidden panels do nothing; when they are shown they get everything that changed meanwhile in one refresh.
     """
@@ -66,7 +83,7 @@ class Panel(QWidget):
             if method := heard():
                 method(changed, initiator)
 
-        self._stop = desk.store.listen(listener)
+        self._stop = desk.listen(listener)
         self.destroyed.connect(self._stop)
 
     def subtitle(self) -> str:

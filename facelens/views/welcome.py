@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from facelens.views import icons
-from facelens.views.controls import EmptyState, label
+from facelens.views.controls import EmptyState, label, plain_tip
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -79,8 +79,8 @@ class Welcome(EmptyState):
             row = QPushButton()
             row.setObjectName("recent")
             row.setIcon(icons.icon("folder", colour="text3"))
-            row.setText(f"  {escaped(entry.name)}")
-            row.setToolTip(escaped(entry.path))
+            row.setText("  " + escaped(entry.name).replace("&", "&&"))  # one alone would underline a letter
+            row.setToolTip(plain_tip(escaped(entry.path)))
             row.setAccessibleName(tr("Open {name}", name=escaped(entry.name)))
             row.clicked.connect(lambda _=False, path=entry.path: self.desk.open_path(Path(path)))
             count = QLabel(plural(entry.faces, "{n} face", "{n} faces"), row)

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.views import icons, theme
-from facelens.views.controls import draw_text
+from facelens.views.controls import draw_text, plain_tip
 from facelens.views.panel import Desk, Panel
-from facelens.words import escaped, tr
+from facelens.words import escaped, plural, tr
 
 PATH, COUNT, OPEN = (Qt.ItemDataRole.UserRole + i for i in range(3))
 
@@ -55,7 +55,7 @@ class SourcesDock(Panel):
 
     word = "sources"
     title = "Sources"
-    reads = frozenset({"faces", "source"})
+    reads = frozenset({"faces", "source", "recent"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -87,7 +87,8 @@ class SourcesDock(Panel):
             item.setData(PATH, str(path))
             item.setData(COUNT, f"{faces:,}")
             item.setData(OPEN, opened is not None and path == opened.path)
-            item.setToolTip(tr("{path}, {n} faces", path=escaped(str(path)), n=faces))
+            where = tr("{path}, {faces}", path=escaped(str(path)), faces=plural(faces, "{n} face", "{n} faces"))
+            item.setToolTip(plain_tip(where))
             self.list.addItem(item)
 
     def _on_open(self, item: QListWidgetItem) -> None:

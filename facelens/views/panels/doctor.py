@@ -28,7 +28,7 @@ from facelens.images.faceset import Ids
 from facelens.session.jobs import State
 from facelens.session.selection import Mode
 from facelens.views import icons, theme
-from facelens.views.controls import EmptyState, Header, draw_text, label
+from facelens.views.controls import EmptyState, Header, draw_text, label, plain_tip
 from facelens.views.grid import ThumbnailGrid
 from facelens.views.panel import Desk, Panel
 from facelens.words import plural, tr
@@ -176,7 +176,7 @@ class DoctorPanel(Panel):
             item = QListWidgetItem(finding.title)
             item.setData(FINDING, finding)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{finding.severity}: {finding.message}")
-            item.setToolTip(finding.message)
+            item.setToolTip(plain_tip(finding.message))
             self.list.addItem(item)
             if finding.kind == kept:
                 self.list.setCurrentItem(item)

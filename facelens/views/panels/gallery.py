@@ -31,7 +31,7 @@ class GalleryPanel(Panel):
 
     word = "gallery"
     title = "Gallery"
-    reads = frozenset({"faces", "selection", "arrangement", "excluded", "diagnosis"})
+    reads = frozenset({"faces", "selection", "arrangement", "excluded", "diagnosis", "recent"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -220,8 +220,11 @@ class GalleryPanel(Panel):
         parts = []
         if shown < len(faces):
             parts.append(tr("of {total}", total=len(faces)))
-        codes = faces.identity.codes[workspace.shown]
-        people = int(np.count_nonzero(np.bincount(codes[codes >= 0]))) if (codes >= 0).any() else 0
+        everyone = faces.identity.codes
+        codes = everyone if shown == len(faces) else everyone[workspace.shown]
+        seen = np.zeros(len(faces.identity.names) + 1, bool)
+        seen[codes] = True  # a missing name, -1, marks the last place
+        people = int(np.count_nonzero(seen[:-1]))
         parts.append(plural(people, "{n} identity", "{n} identities") if people else tr("no identities"))
         if workspace.arrangement.filter:
             parts.append(tr("filter on"))

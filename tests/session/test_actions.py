@@ -1,0 +1,91 @@
+"""The table of commands: ids, menus, keys and the reasons why one cannot be used."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from facelens.images.faceset import FaceSet
+from facelens.session.actions import ACTIONS, BY_ID, MENUS
+from facelens.session.selection import Selection
+from facelens.session.workspace import Arrangement, Workspace
+
+
+def gallery(people: int = 2, faces: int = 6) -> FaceSet:
+    names = [f"p{i % people}" for i in range(faces)]
+    return FaceSet.build("g", Path("/nowhere"), paths=[f"{i}.png" for i in range(faces)], identities=names)
+
+
+def test_ids_are_noun_dot_verb_and_unique() -> None:
+    assert len(BY_ID) == len(ACTIONS)
+    for action in ACTIONS:
+        assert re.fullmatch(r"[a-z]+\.[a-z_]+", action.id), action.id
+
+
+def test_no_key_is_used_twice() -> None:
+    keys = Counter(key.lower() for action in ACTIONS for key in action.keys)
+    assert not [key for key, n in keys.items() if n > 1]
+
+
+def test_every_action_is_in_a_known_menu_and_no_menu_is_empty() -> None:
+    assert {action.menu for action in ACTIONS} == set(MENUS)
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_words_of_an_action(action) -> None:
+    """Sentence case, no full stop in a label, no begging, no cheering."""
+    assert action.text[0].isupper()
+    assert not action.text.endswith(".")
+    rest = action.text.split()[1:]
+    assert not [word for word in rest if word[0].isupper() and word != "FaceLens"], "sentence case"
+    for text in (action.text, action.tip):
+        assert "!" not in text
+        assert not re.search(r"\b(please|oops|successfully)\b", text, re.I)
+
+
+def test_what_asks_more_ends_in_dots() -> None:
+    asking = {a.id for a in ACTIONS if a.text.endswith("…")}
+    assert {"gallery.open", "gallery.open_file", "gallery.add", "figure.export", "data.export"} <= asking
+    assert not asking & {"gallery.close", "figure.copy", "select.all", "doctor.run"}
+
+
+def reasons(workspace: Workspace) -> dict[str, str]:
+    return {action.id: reason for action in ACTIONS if (reason := action.needs(workspace))}
+
+
+def test_without_a_gallery_the_reason_names_the_next_step() -> None:
+    said = reasons(Workspace())
+    assert "select.all" in said and "figure.export" in said and "doctor.run" in said
+    assert {"gallery.open", "palette.open", "keys.show", "select.none", "application.quit"}.isdisjoint(said)
+    assert set(said.values()) == {"Needs a gallery. Open one first (Ctrl+O)."}
+
+
+def test_reasons_follow_the_workspace() -> None:
+    faces = gallery()
+    ids = faces.ids
+    bare = Workspace(faces=faces)
+    assert reasons(bare).keys() == {
+        "find.clear", "view.loupe", "view.compare", "select.identity", "faces.exclude", "faces.include_all",
+    }  # fmt: skip
+    chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
+    assert reasons(chosen).keys() == {"find.clear", "faces.include_all"}
+    many = Workspace(faces=faces, selection=Selection(ids=ids[:5], current=int(ids[0])))
+    assert reasons(many)["view.compare"] == "Needs two to four selected faces; 5 are selected."
+    nothing = Workspace(faces=faces, arrangement=Arrangement(filter="zebra"))
+    assert reasons(nothing)["select.all"] == "No face is shown. Clear the filter (Esc)."
+    out = Workspace(faces=faces, excluded=ids[:1])
+    assert "faces.include_all" not in reasons(out)
+    alone = Workspace(faces=gallery(people=1))
+    assert "two identities" in reasons(alone)["protocol.build_pairs"]
+
+
+def test_one_is_said_as_one() -> None:
+    faces = gallery()
+    one = Workspace(faces=faces, selection=Selection(ids=faces.ids[:1]))
+    assert reasons(one)["view.compare"] == "Needs two to four selected faces; 1 is selected."
+    none = Workspace(faces=faces, selection=Selection(ids=np.zeros(0, np.int64)))
+    assert reasons(none)["view.compare"] == "Needs two to four selected faces; none is selected."
