@@ -35,7 +35,7 @@ class Selection:
     pair: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        ids = np.unique(np.asarray(self.ids, np.int64))
+        ids = _unique(np.asarray(self.ids, np.int64))
         ids.flags.writeable = False
         object.__setattr__(self, "ids", ids)
 
@@ -60,20 +60,38 @@ class Selection:
         >>> Selection(np.array([1, 2])).combine(np.array([2, 3]), Mode.TOGGLE).ids.tolist()
         [1, 3]
         """
-        ids = np.asarray(ids, np.int64)
-        match mode:
-            case Mode.REPLACE:
-                result = ids
-            case Mode.ADD:
-                result = np.union1d(self.ids, ids)
-            case Mode.REMOVE:
-                result = np.setdiff1d(self.ids, ids)
-            case Mode.TOGGLE:
-                result = np.setxor1d(self.ids, ids)
-            case Mode.INTERSECT:
-                result = np.intersect1d(self.ids, ids)
-        return replace(self, ids=result)
+        ids = _unique(np.asarray(ids, np.int64))
+        return replace(self, ids=ids if mode is Mode.REPLACE else _combined(self.ids, ids, mode))
 
     def looking_at(self, face: int | None) -> Selection:
         """The same selection with another current face."""
         return replace(self, current=face)
+
+
+def _unique(ids: Ids) -> Ids:
+    """Sorted, each once. Ids that are so already are only looked at: a million take a millisecond."""
+    if (ids[1:] > ids[:-1]).all():
+        return ids.view()
+    ids = np.sort(ids)
+    return ids[np.append(True, ids[1:] != ids[:-1])]
+
+
+def _combined(old: Ids, new: Ids, mode: Mode) -> Ids:
+    """Both are sorted and unique, so an id occurs once or twice among all; which one, the lowest bit tells."""
+    both = np.concatenate(
+        [old.astype(np.uint64) << np.uint64(1), (new.astype(np.uint64) << np.uint64(1)) | np.uint64(1)]
+    )
+    both.sort()
+    ids = (both >> np.uint64(1)).astype(np.int64)
+    is_new = (both & np.uint64(1)).astype(bool)
+    twice = ids[1:] == ids[:-1]
+    first, second = np.append(twice, False), np.append(False, twice)
+    match mode:
+        case Mode.ADD:
+            return ids[~second]
+        case Mode.TOGGLE:
+            return ids[~first & ~second]
+        case Mode.INTERSECT:
+            return ids[second]
+        case _:
+            return ids[~first & ~second & ~is_new]

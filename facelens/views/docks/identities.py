@@ -10,14 +10,15 @@ from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
+    QHeaderView,
     QLineEdit,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -28,8 +29,10 @@ from facelens.views.controls import draw_text
 from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, tr
 
+ROW = 27
 
-class Identities(QAbstractListModel):
+
+class Identities(QAbstractTableModel):
     """Names that pass the search, most pictures first."""
 
     def __init__(self) -> None:
@@ -41,6 +44,9 @@ class Identities(QAbstractListModel):
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:  # type: ignore[override]
         return 0 if parent is not None and parent.isValid() else len(self.shown)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:  # type: ignore[override]
+        return 1
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:  # type: ignore[override]
         if not index.isValid():
@@ -70,7 +76,7 @@ class _Row(QStyledItemDelegate):
         self.dock = dock
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
-        return QSize(100, 27)
+        return QSize(100, ROW)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
         look, model, desk = theme.current(), self.dock.model, self.dock.desk
@@ -108,8 +114,27 @@ def _square(width: float, height: float) -> QRectF:
     return QRectF((width - side) / 2, (height - side) / 2, side, side)
 
 
-class _List(QListView):
-    """A list that does not search by typing: with a million rows that freezes."""
+class _List(QTableView):
+    """One column of rows. A list view walks over every row at each change; a table of fixed rows does not.
+
+    Typing does not search either: with a million rows that freezes.
+    """
+
+    def __init__(self, dock: IdentitiesDock) -> None:
+        super().__init__(dock)
+        self.setShowGrid(False)
+        self.setMouseTracking(True)
+        self.setSelectionMode(QTableView.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+        across, down = self.horizontalHeader(), self.verticalHeader()
+        across.hide()
+        across.setStretchLastSection(True)
+        down.hide()
+        down.setMinimumSectionSize(ROW)
+        down.setDefaultSectionSize(ROW)
+        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
 
     def keyboardSearch(self, search: str) -> None:
         dock = self.parent()
@@ -144,8 +169,6 @@ class IdentitiesDock(Panel):
         self.search.setClearButtonEnabled(True)
         self.list = _List(self)
         self.list.setModel(self.model)
-        self.list.setUniformItemSizes(True)
-        self.list.setMouseTracking(True)
         self.list.setItemDelegate(_Row(self))
         self.list.setAccessibleName(tr("Identities"))
         self.list.setToolTip(tr("Click shows one identity, Ctrl+click adds one, Alt+click leaves one out."))
