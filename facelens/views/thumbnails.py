@@ -22,7 +22,7 @@ from facelens.words import tr
 
 WHOLE = 0  # the size that stands for the picture as it is stored
 MOST_WAITING = 256  # beyond this, what was asked for longest ago has been scrolled away
-MOST_WHOLE = 8
+MOST_WHOLE = 4  # as many as are compared at once; each may take hundreds of megabytes
 FRAME = 16  # ms between two `ready`
 
 
@@ -44,6 +44,7 @@ class _Queue:
         self._done: list[tuple[Key, QImage | str]] = []
         self._free = threading.Condition()
         self._stopped = False
+        self.most = MOST_WAITING
 
     def ask(self, key: Key, faces: FaceSet, row: int) -> None:
         with self._free:
@@ -53,7 +54,7 @@ class _Queue:
             self._waiting[key] = faces, row
             self._waiting.move_to_end(key)
             if not known:
-                if len(self._waiting) > MOST_WAITING:
+                if len(self._waiting) > self.most:
                     self._waiting.popitem(last=False)
                 self._free.notify()
 
@@ -188,6 +189,10 @@ class Thumbnails(QObject):
         elif (gallery, key.face) not in self._broken:
             self._queue.ask(key, faces, row)
         return found
+
+    def expect(self, count: int) -> None:
+        """A view shows `count` faces at once: so many requests must be able to wait, or some would never be served."""
+        self._queue.most = max(self._queue.most, 2 * count)
 
     def broken(self, face: int) -> str | None:
         """Why the picture cannot be shown, or None; for the gallery last asked for."""

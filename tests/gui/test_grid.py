@@ -20,7 +20,8 @@ from facelens.images.faceset import FaceSet, Labels
 from facelens.images.packed import Packed
 from facelens.session.selection import Mode, Selection
 from facelens.views import theme
-from facelens.views.grid import MARGIN, SECTION, SIZES, Layout, Marks, ThumbnailGrid, percentile
+from facelens.views.cells import MARGIN, SECTION, Layout
+from facelens.views.grid import SIZES, Marks, ThumbnailGrid, percentile
 from facelens.views.thumbnails import Thumbnails
 
 NONE = Qt.KeyboardModifier.NoModifier
@@ -274,6 +275,13 @@ def test_band_tells_once_and_shows_meanwhile(qtbot, grid, model) -> None:
     assert len(told) == 1
 
 
+def test_a_band_that_leaves_nothing_shows_nothing(qtbot, grid, model) -> None:
+    click(qtbot, grid, 0)
+    send(grid, QEvent.Type.MouseButtonPress, QPoint(3, 3), ALT)
+    send(grid, QEvent.Type.MouseMove, grid.cell_rect(1).center(), ALT)
+    assert not grid._selected(grid.ids[:10]).any()
+
+
 def test_band_from_a_face_that_is_not_selected(grid, model) -> None:
     drag(grid, grid.cell_rect(2).center(), grid.cell_rect(3).center())
     assert model.places == [2, 3]
@@ -491,6 +499,18 @@ def test_only_what_is_in_sight_is_asked_for(qtbot, grid, pictures, monkeypatch) 
     grid.viewport().repaint()
     assert 15 <= len(asked) <= 25
     assert grid._layout.nearest(50, 5_000_200) in asked
+
+
+def test_a_screen_of_many_small_faces_is_filled(qtbot, grid, pictures) -> None:
+    grid.set_thumbnail_size(48)
+    grid.resize(1900, 1200)
+    faces = many(pictures, 2000)
+    grid.set_faces(faces, np.arange(2000))
+    grid.viewport().repaint()
+    qtbot.waitUntil(lambda: grid._thumbnails.idle)
+    first, after = next((a, b) for _, a, b in grid._layout.visible(0, 1200))
+    assert after - first > 400
+    assert all(grid._thumbnails.get(faces, row, 48) is not None for row in range(first, after))
 
 
 def test_cells_show_picture_ring_plate_and_marks(qtbot, grid, model, pictures) -> None:
