@@ -48,7 +48,10 @@ def two_selected(workspace: Workspace) -> str:
     n = len(workspace.selection)
     if n == 0:
         return gallery_open(workspace) or tr("Needs two to four selected faces; none is selected.")
-    needs = ("Needs two to four selected faces; {n} is selected.", "Needs two to four selected faces; {n} are selected.")
+    needs = (
+        "Needs two to four selected faces; {n} is selected.",
+        "Needs two to four selected faces; {n} are selected.",
+    )
     return gallery_open(workspace) or ("" if 2 <= n <= 4 else plural(n, *needs))
 
 
@@ -117,6 +120,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("doctor.run", "Check the gallery again", "Gallery", (), "doctor", "Reads every picture and lists what is wrong", needs=gallery_open),
     Action("doctor.show", "Show what the doctor found", "Gallery", ("Ctrl+D",), "doctor", needs=gallery_open),
     Action("faces.exclude", "Exclude selected faces", "Gallery", ("Del",), "cross", "Leaves them out of the gallery here; nothing on disk changes", needs=some_selected, line_above=True),
+    Action("faces.copy_paths", "Copy file paths", "Gallery", ("Ctrl+Shift+C",), "copy", "Paths of the selected faces, or of the current one, a line each", needs=face_current),
     Action("faces.include_all", "Take back all excluded faces", "Gallery", (), "undo", needs=some_excluded),
     Action("protocol.build_pairs", "Build a pairs.txt…", "Gallery", (), "plus", "A verification list from this gallery, with seed and counts", needs=identities_known, line_above=True),
     Action("protocol.build_bin", "Build a .bin…", "Gallery", (), "plus", "The same list with the pictures inside, as insightface reads it", needs=identities_known),

@@ -62,6 +62,7 @@ class Commands:
             "doctor.run": lambda: window.opening.check(),
             "doctor.show": lambda: window.stage.show_page("doctor"),
             "faces.exclude": self._exclude,
+            "faces.copy_paths": self._copy_paths,
             "faces.include_all": lambda: window.store.update(excluded=np.zeros(0, np.int64)),
             "protocol.build_pairs": lambda: BuildPairs(self._build, "pairs.txt", window).open(),
             "protocol.build_bin": lambda: BuildPairs(self._build, "pairs.bin", window).open(),
@@ -283,6 +284,13 @@ class Commands:
         self.window.store.update(
             excluded=np.union1d(workspace.excluded, selection.ids), selection=Selection(current=current)
         )
+
+    def _copy_paths(self) -> None:
+        faces, selection = self.faces, self.workspace.selection
+        ids = selection.ids if len(selection) else np.array([selection.current], np.int64)
+        paths = [str(faces.path(int(row))) for row in faces.rows_of(ids)]
+        QGuiApplication.clipboard().setText("\n".join(paths))
+        self.window.statusBar().showMessage(plural(len(paths), "{n} path copied", "{n} paths copied"), 6000)
 
     def _step_back(self) -> None:
         window, workspace = self.window, self.workspace

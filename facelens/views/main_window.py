@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QEvent, QPoint, QSize, Qt, QTimer
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
+    QMenu,
     QMessageBox,
     QProgressBar,
     QPushButton,
@@ -50,7 +51,7 @@ from facelens.views.panels import PANELS
 from facelens.views.preview import ImportPreview
 from facelens.views.stage import Stage
 from facelens.views.thumbnails import Thumbnails
-from facelens.words import plural, tr
+from facelens.words import escaped, plural, tr
 
 AREAS = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -64,6 +65,11 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
     "upgrade": (),
     "report": ("jobs", "log"),
 }
+FACE_MENU = (
+    ("view.loupe", "view.compare"),
+    ("select.identity", "faces.copy_paths", "faces.exclude"),
+    ("figure.export", "data.export"),
+)
 PROGRESS_DELAY = 600  # ms before a job is worth a bar in the status line
 
 
@@ -109,6 +115,7 @@ class MainWindow(QMainWindow):
         self.palette_card = Palette(self, lambda: self.store.workspace, self.key_of)
         self.palette_card.chosen.connect(self._on_palette)
         self.stage.beside.connect(self.open_beside)
+        self.stage.panels["gallery"].grid.menu_requested.connect(self._show_menu)  # type: ignore[attr-defined]
         self._stop = [self.store.listen(self._on_store), self.jobs.listen(self._on_job)]
         self.layout_name = "browse"
         self._closing = False
@@ -169,10 +176,39 @@ class MainWindow(QMainWindow):
                     if spec.line_above and not menu.isEmpty():
                         menu.addSeparator()
                     menu.addAction(self.actions_by_id[spec.id])
+            if title == "File":
+                self._build_recent(menu)
             if title == "Window":
                 menu.addSeparator()
                 for word in self.docks:
                     menu.addAction(self.docks[word].toggleViewAction())
+
+    def _build_recent(self, menu: QMenu) -> None:
+        recent = QMenu(tr("Open recent"), menu)
+        recent.setToolTipsVisible(True)
+        recent.triggered.connect(lambda action: self.opening.open(Path(action.data())))
+        menu.insertMenu(self.actions_by_id["gallery.add"], recent)
+
+        def fill() -> None:
+            recent.clear()
+            for entry in self.desk.settings.recent:
+                action = recent.addAction(escaped(entry.name).replace("&", "&&"))
+                action.setToolTip(escaped(entry.path))
+                action.setData(entry.path)
+            if recent.isEmpty():
+                recent.addAction(tr("Nothing opened yet")).setEnabled(False)
+
+        recent.aboutToShow.connect(fill)
+
+    def _show_menu(self, position: QPoint) -> None:
+        """The menu of a face: what is done most often with one."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for group in FACE_MENU:
+            menu.addActions([self.actions_by_id[id] for id in group])
+            menu.addSeparator()
+        self._refresh_actions()
+        menu.popup(position)
 
     def _build_toolbar(self) -> None:
         bar = QToolBar(tr("Toolbar"), self)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QTabBar, QToolButton, QVBoxLayout, QWidget
 
@@ -41,6 +39,7 @@ class Stage(QWidget):
         self.open_beside.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.open_beside)
         menu.aboutToShow.connect(lambda: self._fill(menu))
+        menu.triggered.connect(lambda action: self.beside.emit(action.data()))
         self.open_beside.setMenu(menu)
         strip = QWidget()
         strip.setObjectName("stagetabs")
@@ -81,6 +80,6 @@ class Stage(QWidget):
         for cls in PANELS:
             if cls.word not in ("gallery", self.word):
                 action = menu.addAction(tr("Open {title} beside", title=tr(cls.title)))
-                action.triggered.connect(partial(self.beside.emit, cls.word))
+                action.setData(cls.word)
         if menu.isEmpty():
             menu.addAction(tr("No other page to open")).setEnabled(False)
