@@ -14,12 +14,14 @@ else.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import math
 import os
 import threading
 import time
 import traceback
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -190,6 +192,7 @@ class JobQueue:
         self._warm: list[tuple[str, ...]] = []
         self._was_ready = False  # the last worker got as far as saying so
         self._service: threading.Thread | None = None
+        self._at_exit: Callable[[], None] | None = None
         self._inbox: SimpleQueue[_Entry | None] = SimpleQueue()
         self._pool: list[threading.Thread] = []
         self._idle = 0
@@ -328,6 +331,8 @@ class JobQueue:
                 stop_tracker()
         with self._lock:
             self._listeners.clear()
+        if self._at_exit is not None:
+            atexit.unregister(self._at_exit)
 
     # Changes; the lock is held
 
@@ -378,6 +383,7 @@ class JobQueue:
             then = entry.then
             self._post(lambda: then(job))
         ended = [number for number, other in self._entries.items() if other.job.state.ended]
+        ended.sort(key=lambda number: self._entries[number].job.finished or 0.0)
         for number in ended[:-KEPT]:
             del self._entries[number]
         self._ended.notify_all()
@@ -437,6 +443,9 @@ class JobQueue:
         if self._service is None:
             self._service = threading.Thread(target=self._serve, name="facelens-jobs", daemon=True)
             self._service.start()
+            # Python ends the worker when the program ends; a queue that is still open would take that for a crash.
+            self._at_exit = _closing(weakref.ref(self))
+            atexit.register(self._at_exit)
         self._worker.poke()
 
     def _serve(self) -> None:
@@ -609,6 +618,14 @@ class JobQueue:
                 self._end(entry, State.CANCELLED)
             else:
                 self._end(entry, state, **changes)
+
+
+def _closing(queue: weakref.ref[JobQueue]) -> Callable[[], None]:
+    def close() -> None:
+        if (still := queue()) is not None:
+            still.shutdown(timeout=1.0)
+
+    return close
 
 
 def _died(title: str, news: Ended, *, started: bool) -> WorkerDied:
