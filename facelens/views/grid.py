@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
     QAccessible,
-    QAccessibleEvent,
+    QAccessibleAnnouncementEvent,
     QContextMenuEvent,
     QDrag,
     QFocusEvent,
@@ -40,7 +40,7 @@ from facelens.views.cells import CAPTION, CAPTION_GAP, MARGIN, SECTION, Layout
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import DELAY, HoverCard
 from facelens.views.thumbnails import Thumbnails
-from facelens.words import number, plural, tr
+from facelens.words import escaped, number, plural, tr
 
 SIZES = (48, 64, 80, 101, 128, 160, 224)
 DEFAULT_SIZE = 101
@@ -86,7 +86,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         self._starts: NDArray[np.int64] | None = None
         self._marks = Marks()
         self._selection = Selection()
-        self._preview: Selection | None = None  # while the rubber band is drawn
+        self._preview: tuple[Ids, Mode] | None = None  # what the rubber band would do
         self._current: int | None = None  # id
         self._anchor: int | None = None  # id from which Shift extends
         self._size = DEFAULT_SIZE
@@ -306,11 +306,22 @@ class ThumbnailGrid(QAbstractScrollArea):
             self._paint_band(painter, now)
 
     def _selected(self, ids: Ids) -> NDArray[np.bool_]:
-        known = (self._selection if self._preview is None else self._preview).ids
-        if not len(known):
-            return np.zeros(len(ids), bool)
-        at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-        return known[at] == ids
+        """Which of the faces are shown as selected; only they are looked up, however many are selected."""
+        before = _among(ids, self._selection.ids)
+        if self._preview is None:
+            return before
+        banded, mode = _among(ids, self._preview[0]), self._preview[1]
+        match mode:
+            case Mode.REPLACE:
+                return banded
+            case Mode.ADD:
+                return before | banded
+            case Mode.REMOVE:
+                return before & ~banded
+            case Mode.TOGGLE:
+                return before ^ banded
+            case Mode.INTERSECT:
+                return before & banded
 
     def _paint_cell(
         self, painter: QPainter, now: theme.Theme, place: int, box: QRectF, selected: bool, pixels: int
@@ -603,7 +614,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         assert self._band is not None and self._press is not None
         self._band = self._band[0], position + QPointF(0, self._top)
         ids = self._ids[self._layout.within(self._band_rect())]
-        self._preview = self._selection.combine(ids, _band_mode(self._press.modifiers))
+        self._preview = np.sort(ids), _band_mode(self._press.modifiers)
         outside = position.y() < 0 or position.y() > self.viewport().height()
         if outside != self._scroll_timer.isActive():
             self._scroll_timer.start() if outside else self._scroll_timer.stop()
@@ -634,9 +645,10 @@ class ThumbnailGrid(QAbstractScrollArea):
         made = QMimeData()
         if self._faces is not None and not self._faces.embedded:
             inside = self._rows[self._selected(self._ids)][:MOST_DRAGGED]
-            paths = [str(self._faces.path(int(row))) for row in inside]
-            made.setUrls([QUrl.fromLocalFile(path) for path in paths])
-            made.setText("\n".join(paths))
+            paths = [self._faces.path(int(row)).absolute() for row in inside]
+            # From the percent-encoded form: names that are no text would lose their odd bytes otherwise.
+            made.setUrls([QUrl.fromEncoded(path.as_uri().encode()) for path in paths])
+            made.setText("\n".join(escaped(str(path)) for path in paths))
         return made
 
     # Choosing
@@ -647,14 +659,14 @@ class ThumbnailGrid(QAbstractScrollArea):
         shift, control = bool(modifiers & MODIFIERS.ShiftModifier), bool(modifiers & MODIFIERS.ControlModifier)
         if modifiers & MODIFIERS.AltModifier:
             self.select.emit(np.array([face]), Mode.REMOVE)
-            return
-        if shift:
+        elif shift:
             self._look_at(place)
             self.select.emit(self._range_to(place), Mode.ADD if control else Mode.REPLACE)
-            return
-        self._anchor = face
-        self._look_at(place)
-        self.select.emit(np.array([face]), Mode.TOGGLE if control else Mode.REPLACE)
+        else:
+            self._anchor = face
+            self._look_at(place)
+            self.select.emit(np.array([face]), Mode.TOGGLE if control else Mode.REPLACE)
+        self._tell_screen_readers(aloud=True)
 
     def _range_to(self, place: int) -> Ids:
         start = self.place_of(self._anchor)
@@ -668,7 +680,6 @@ class ThumbnailGrid(QAbstractScrollArea):
             return
         self._current = face
         self.viewport().update()
-        self._tell_screen_readers()
         self.look.emit(face)
 
     # Keyboard
@@ -739,13 +750,11 @@ class ThumbnailGrid(QAbstractScrollArea):
         if self._anchor is None:
             self._anchor = self._current if self._current is not None else int(self._ids[place])
         self._bring(place)
-        if modifiers & MODIFIERS.ShiftModifier:
+        if modifiers & MODIFIERS.ControlModifier:
             self._look_at(place)
-            self.select.emit(self._range_to(place), Mode.REPLACE)
-        elif modifiers & MODIFIERS.ControlModifier:
-            self._look_at(place)
+            self._tell_screen_readers(aloud=True)
         else:
-            self._choose(place, MODIFIERS.NoModifier)
+            self._choose(place, modifiers & MODIFIERS.ShiftModifier)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -774,10 +783,11 @@ class ThumbnailGrid(QAbstractScrollArea):
         ]
         return ", ".join(part for part in parts if part)
 
-    def _tell_screen_readers(self) -> None:
-        self.setAccessibleDescription(self.current_text())
-        if QAccessible.isActive():
-            QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.DescriptionChanged))
+    def _tell_screen_readers(self, *, aloud: bool = False) -> None:
+        text = self.current_text()
+        self.setAccessibleDescription(text)  # which tells them by itself
+        if aloud and QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -825,6 +835,14 @@ def percentile(values: NDArray, row: int) -> float | None:
     below = np.count_nonzero(values < value)
     equal = np.count_nonzero(values == value)
     return 100.0 * (below + 0.5 * equal) / known
+
+
+def _among(ids: Ids, known: Ids) -> NDArray[np.bool_]:
+    """Which ids occur in the sorted `known`."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return known[at] == ids
 
 
 def _flag(column: NDArray[np.bool_] | None, row: int) -> bool:

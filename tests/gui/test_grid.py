@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QApplication
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.packed import Packed
 from facelens.session.selection import Mode, Selection
+from facelens.views import grid as module
 from facelens.views import theme
 from facelens.views.cells import MARGIN, SECTION, Layout
 from facelens.views.grid import SIZES, Marks, ThumbnailGrid, percentile
@@ -257,8 +258,13 @@ def test_random_clicks_follow_a_plain_model(qtbot, grid, model) -> None:
 def test_rubber_band_grammar(qtbot, grid, model, modifiers, after) -> None:
     click(qtbot, grid, 6)
     click(qtbot, grid, 8, SHIFT)
-    drag(grid, QPoint(3, 3), grid.cell_rect(6).center(), modifiers)
-    assert model.places == after
+    shown = []
+    send(grid, QEvent.Type.MouseButtonPress, QPoint(3, 3), modifiers)
+    for place in (0, 6):
+        send(grid, QEvent.Type.MouseMove, grid.cell_rect(place).center(), modifiers)
+        shown = np.flatnonzero(grid._selected(grid.ids)).tolist()
+    send(grid, QEvent.Type.MouseButtonRelease, grid.cell_rect(6).center(), modifiers, Qt.MouseButton.NoButton)
+    assert model.places == after == shown, "what was shown meanwhile is what one gets"
     assert grid._band is None and grid._preview is None
 
 
@@ -314,6 +320,15 @@ def test_dragging_a_selected_face_carries_files(qtbot, grid, model, pictures, mo
     assert model.places == [1, 2]
     assert [Path(u.toLocalFile()).name for u in carried[0].urls()] == ["1.png", "2.png"]
     assert carried[0].text() == f"{pictures / '1.png'}\n{pictures / '2.png'}"
+
+
+def test_odd_names_are_carried_whole(grid, tmp_path) -> None:
+    faces = FaceSet.build("g", tmp_path, paths=[b"a\xff b.png"], identities=["a"])
+    grid.set_faces(faces, np.arange(1))
+    grid.set_selection(Selection(faces.ids))
+    (url,) = grid._carried().urls()
+    assert bytes(url.toEncoded()).endswith(b"/a%FF%20b.png")
+    assert grid._carried().text().endswith("a\\xff b.png")
 
 
 def test_double_click_opens(qtbot, grid, model) -> None:
@@ -638,6 +653,20 @@ def test_screen_readers_hear_the_current_face(qtbot, grid, model) -> None:
     grid.set_marks(Marks(verdict=verdict))
     qtbot.keyClick(grid, Qt.Key.Key_Right, CTRL)
     assert grid.accessibleDescription() == "Cy, quality 0.102, not selected, wrong, 7 of 60"
+
+
+def test_moving_is_announced(qtbot, grid, model, monkeypatch) -> None:
+    said = []
+    monkeypatch.setattr(module.QAccessible, "isActive", staticmethod(lambda: True))
+    monkeypatch.setattr(module.QAccessible, "updateAccessibility", staticmethod(lambda e: said.append(e.message())))
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
+    qtbot.keyClick(grid, Qt.Key.Key_Right, SHIFT)
+    qtbot.keyClick(grid, Qt.Key.Key_Right, CTRL)
+    assert said == [
+        "Ada, quality 0.000, selected, 1 of 60",
+        "Bo, quality 0.017, selected, 2 of 60",
+        "Cy, quality 0.034, not selected, 3 of 60",
+    ]
 
 
 def test_missing_values_are_named(qtbot, grid, pictures) -> None:
