@@ -35,7 +35,7 @@ class Welcome(EmptyState):
             note=tr("Pictures stay where they are and never leave this computer."),
         )
         self.desk = desk
-        self.add_button(tr("Open gallery…"), lambda: desk.act("gallery.open"), primary=True)
+        self.first = self.add_button(tr("Open gallery…"), lambda: desk.act("gallery.open"), primary=True)
         self.add_button(tr("Open the sample gallery"), lambda: desk.act("gallery.open_sample"))
         self.add_extra(self._tasks())
         self.recent = QVBoxLayout()

@@ -1,7 +1,7 @@
 """Windows, panels and small galleries for the tests of the views.
 
-A test that uses `window` or `panel` fails when it leaves a thread, a process or a top-level widget behind; pytest-qt fails it
-when an exception escaped in a slot or Qt warned.
+A test that uses `window` or `panel` fails when it leaves a thread, a process or a top-level widget behind; pytest-qt fails
+it when an exception escaped in a slot or Qt warned.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def make_gallery(
 ) -> Path:
     """Identity folders; with `manifest` also columns and landmarks; the last `broken` pictures are damaged."""
     names = [(person, f"{person}/{i:02}.png") for person in people for i in range(pictures)]
-    rows = ["path,identity,split,blur,yaw,leye_x,leye_y,reye_x,reye_y,nose_x,nose_y,lmouth_x,lmouth_y,rmouth_x,rmouth_y"]
+    rows = [
+        "path,identity,split,blur,yaw,leye_x,leye_y,reye_x,reye_y,nose_x,nose_y,lmouth_x,lmouth_y,rmouth_x,rmouth_y"
+    ]
     rng = np.random.default_rng(seed)
     for i, (person, name) in enumerate(names):
         draw(root / name, seed * 10_000 + i)

@@ -10,7 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSlider, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QSlider,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from facelens.images.faceset import Ids, Labels
 from facelens.session.selection import Mode, Selection
@@ -60,7 +69,7 @@ class GalleryPanel(Panel):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.pages)
         self._connect()
-        self.setFocusProxy(self.grid)
+        self.setFocusProxy(self.welcome.first)
 
     def _build_controls(self) -> QWidget:
         row = QWidget()
@@ -182,7 +191,7 @@ class GalleryPanel(Panel):
 
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
-        self.pages.setCurrentIndex(0 if workspace.faces is None else 1)
+        self._show_page(0 if workspace.faces is None else 1)
         if workspace.faces is None:
             self.grid.set_faces(None, np.zeros(0, np.int64))
             self.welcome.refresh()
@@ -194,6 +203,15 @@ class GalleryPanel(Panel):
         if "selection" in changed or "faces" in changed:
             self.grid.set_selection(workspace.selection)
         self._show_faces()
+
+    def _show_page(self, place: int) -> None:
+        """Welcome or faces; the keyboard goes along, unless the user is typing somewhere."""
+        if place == self.pages.currentIndex():
+            return
+        self.pages.setCurrentIndex(place)
+        self.setFocusProxy(self.grid if place else self.welcome.first)
+        if not isinstance(QApplication.focusWidget(), QLineEdit):
+            self.setFocus()
 
     def _show_rows(self) -> None:
         workspace = self.desk.workspace
