@@ -355,7 +355,7 @@ def _pillow(data: bytes, *, name: str, limit_megapixels: float, size: int = 0) -
 
 def _rgb(image: Image.Image) -> Image.Image:
     mode = image.mode
-    if mode == "RGB":
+    if mode == "RGB" and "transparency" not in image.info:
         return image
     if mode in ("I", "F") or mode.startswith("I;"):
         return Image.fromarray(_grey_bytes(image)).convert("RGB")

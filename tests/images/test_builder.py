@@ -31,7 +31,9 @@ def check(faces: FaceSet, pairs: Pairs, folds: int, per_fold: int) -> None:
         assert (pairs.same[pairs.fold == fold]).sum() == per_fold == (~pairs.same[pairs.fold == fold]).sum()
 
 
-@pytest.mark.parametrize("sizes,folds,per_fold", [([10] * 40, 10, 30), ([4] * 12, 3, 6), ([30, 2, 2, 2], 1, 40), ([60] * 4, 2, 500)])
+@pytest.mark.parametrize(
+    "sizes,folds,per_fold", [([10] * 40, 10, 30), ([4] * 12, 3, 6), ([30, 2, 2, 2], 1, 40), ([60] * 4, 2, 500)]
+)
 def test_balanced_without_repeats(sizes: list[int], folds: int, per_fold: int) -> None:
     faces = faces_of(sizes, missing=3)
     pairs = builder.build_pairs(faces, folds=folds, per_fold=per_fold)

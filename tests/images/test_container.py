@@ -24,7 +24,9 @@ SAME = [True, False, True]
 @pytest.mark.parametrize("protocol", range(1, 6))
 @pytest.mark.parametrize("items", ["bytes", "bytearray", "array", "pixels"])
 @pytest.mark.parametrize("same", ["bool", "numpy", "array", "int"])
-def test_every_way_of_writing_a_bin(tmp_path: Path, pictures: list[bytes], protocol: int, items: str, same: str) -> None:
+def test_every_way_of_writing_a_bin(
+    tmp_path: Path, pictures: list[bytes], protocol: int, items: str, same: str
+) -> None:
     make = {
         "bytes": bytes,
         "bytearray": bytearray,
@@ -69,7 +71,9 @@ def test_code_is_refused_and_not_run(tmp_path: Path, place: str, protocol: int) 
     witness = tmp_path / "witness"
     for command in ((os.mkdir, (str(witness),)), (eval, (f"open({str(witness)!r}, 'w')",)), (exec, ("1",))):
         bad = Canary(command)
-        whole = {"whole": bad, "pictures": (bad, [True]), "same": ([b"a", b"b"], bad), "item": ([b"a", bad], [True])}[place]
+        whole = {"whole": bad, "pictures": (bad, [True]), "same": ([b"a", b"b"], bad), "item": ([b"a", bad], [True])}[
+            place
+        ]
         path = tmp_path / "a.bin"
         path.write_bytes(pickle.dumps(whole, protocol=protocol))
         with pytest.raises(InputError, match="Nothing in it was run"):
@@ -79,7 +83,11 @@ def test_code_is_refused_and_not_run(tmp_path: Path, place: str, protocol: int) 
 
 def test_a_length_that_lies_allocates_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
-    for opcode in (b"B\xff\xff\xff\x7f", b"\x8e\xff\xff\xff\xff\xff\xff\xff\x3f", b"\x96\xff\xff\xff\xff\xff\x00\x00\x00"):
+    for opcode in (
+        b"B\xff\xff\xff\x7f",
+        b"\x8e\xff\xff\xff\xff\xff\xff\xff\x3f",
+        b"\x96\xff\xff\xff\xff\xff\x00\x00\x00",
+    ):
         path.write_bytes(b"\x80\x04](" + opcode + b"abce]\x88a\x86.")
         with pytest.raises(InputError, match="cut short"):
             container.index(path)

@@ -83,7 +83,11 @@ def test_an_error_survives_the_way_between_processes(tmp_path: Path) -> None:
     with pytest.raises(decode.PictureError) as caught:
         decode.read(tmp_path / "none.jpg")
     again = pickle.loads(pickle.dumps(caught.value))
-    assert (again.reason, again.message) == (caught.value.reason, caught.value.message) == ("missing", caught.value.message)
+    assert (
+        (again.reason, again.message)
+        == (caught.value.reason, caught.value.message)
+        == ("missing", caught.value.message)
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

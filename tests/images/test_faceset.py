@@ -39,7 +39,11 @@ def slow_order(faces: FaceSet, column: str, *, descending: bool) -> list[int]:
         plain = [None if v != v else v for v in values.tolist()]
     known = [i for i in range(len(faces)) if plain[i] is not None]
     missing = [i for i in range(len(faces)) if plain[i] is None]
-    return sorted(known, key=lambda i: plain[i], reverse=False) + missing if not descending else _down(known, plain) + missing
+    return (
+        sorted(known, key=lambda i: plain[i], reverse=False) + missing
+        if not descending
+        else _down(known, plain) + missing
+    )
 
 
 def _down(known: list[int], plain: list[object]) -> list[int]:

@@ -221,7 +221,6 @@ def _sample_paths(seen: Preview) -> list[bytes]:
 
 
 def _tidy(cell: str) -> str:
-    cell = cell.strip(" ")
     return cell[2:] if cell.startswith("./") else cell
 
 
@@ -271,6 +270,8 @@ def _is_file(root: Path, path: bytes) -> bool:
 def _spellings(path: bytes) -> list[bytes]:
     """Other ways the same file may be meant: Windows slashes, Latin-1, a guard against formulas before the name."""
     made = [path]
+    if path != path.strip():
+        made.append(path.strip())
     if b"\\" in path:
         made.append(path.replace(b"\\", b"/"))
     if not path.isascii():
@@ -344,11 +345,13 @@ def _assemble(
 
     identities: list[str | None]
     if "identity" in roles and roles["identity"] in column:
-        labels = loaded.labels(column[roles["identity"]])
-        names: list[str | None] = [*labels.names, None]
-        if ours:
-            names = [unguarded(name) or name if name else None for name in names]
-        identities = [names[code] for code in labels.codes[keep]]
+        if ours:  # exact, also where a name is no text
+            exact = loaded.strings(column[roles["identity"]])
+            identities = [unguarded(exact[row]) or exact[row] for row in keep.tolist()]
+        else:
+            labels = loaded.labels(column[roles["identity"]])
+            names: list[str | None] = [*labels.names, None]
+            identities = [names[code] for code in labels.codes[keep]]
     else:
         folders = [os.fsdecode(p.rpartition(b"/")[0]) for p in paths]
         made = folder_identities(folders)

@@ -178,15 +178,7 @@ def is_table_name(path: Path) -> bool:
 def sample(path: Path) -> tuple[list[str], list[list[str]], Shape | None]:
     """Header, up to 20 rows, and how a text table is written (None for Parquet). Reads only the start of the file."""
     if path.suffix.lower() in PARQUET:
-        file = _parquet(path)
-        header = _unique([str(name) for name in file.schema_arrow.names])
-        batch = next(file.iter_batches(batch_size=SAMPLE), None)
-        if batch is None:
-            return header, [], None
-        columns = [
-            [_cell(value)[:FIELD] for value in batch.column(i)[:SAMPLE].to_pylist()] for i in range(batch.num_columns)
-        ]
-        return header, [list(row) for row in zip(*columns, strict=True)], None
+        return _parquet_sample(path)
     shape = sniff(path)
     rows = []
     for row in _records(path, shape, lines=4 * SAMPLE):
@@ -357,6 +349,21 @@ def _parquet(path: Path) -> Any:
         message = tr("{name} is too large for a manifest.", name=escaped(path.name))
         raise InputError(message, hint=tr("Keep the columns of paths, identities and attributes."))
     return file
+
+
+def _parquet_sample(path: Path) -> tuple[list[str], list[list[str]], None]:
+    import pyarrow as pa
+
+    file = _parquet(path)
+    header = _unique([str(name) for name in file.schema_arrow.names])
+    try:
+        batch = next(file.iter_batches(batch_size=SAMPLE), None)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _bad(path, error) from error
+    if batch is None:
+        return header, [], None
+    columns = [[_cell(value)[:FIELD] for value in column[:SAMPLE].to_pylist()] for column in batch.columns]
+    return header, [list(row) for row in zip(*columns, strict=True)], None
 
 
 def _load_parquet(path: Path) -> Table:

@@ -206,6 +206,17 @@ def test_random_trees_list_every_file_once_under_its_own_folder(tmp_path: Path, 
 def test_present_against_asking_each(tmp_path: Path) -> None:
     plant(tmp_path, *(f"a/{i}.jpg" for i in range(6)), "b/1.jpg", "top.jpg")
     (tmp_path / "a" / "dir.jpg").mkdir()
-    wanted = [b"a/0.jpg", b"a/5.jpg", b"a/9.jpg", b"a/1.jpg", b"b/1.jpg", b"b/2.jpg", b"top.jpg", b"", b"a", os.fsencode(tmp_path / "top.jpg")]
+    wanted = [
+        b"a/0.jpg",
+        b"a/5.jpg",
+        b"a/9.jpg",
+        b"a/1.jpg",
+        b"b/1.jpg",
+        b"b/2.jpg",
+        b"top.jpg",
+        b"",
+        b"a",
+        os.fsencode(tmp_path / "top.jpg"),
+    ]
     expected = [bool(p) and os.path.isfile(os.path.join(os.fsencode(tmp_path), p)) for p in wanted]
     assert folders.present(tmp_path, wanted).tolist() == expected

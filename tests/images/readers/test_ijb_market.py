@@ -18,7 +18,9 @@ def ijb(tmp_path: Path) -> Path:
     meta.mkdir()
     for i in range(1, 6):
         (crops / f"{i}.jpg").write_bytes(b"\xff\xd8")
-    (meta / "ijbc_face_tid_mid.txt").write_text("1.jpg 10 7\n2.jpg 10 8\n3.jpg 11 9\n4.jpg 20 7\n5.jpg 21 3\n6.jpg 30 1\n")
+    (meta / "ijbc_face_tid_mid.txt").write_text(
+        "1.jpg 10 7\n2.jpg 10 8\n3.jpg 11 9\n4.jpg 20 7\n5.jpg 21 3\n6.jpg 30 1\n"
+    )
     (meta / "ijbc_template_pair_label.txt").write_text("10 11 1\n10 20 0\n11 30 0\n")
     points = " ".join(str(v) for v in range(10))
     (meta / "ijbc_name_5pts_score.txt").write_text("".join(f"{i}.jpg {points} 0.{i}\n" for i in range(1, 7)))
@@ -44,7 +46,11 @@ def test_ijb_templates_media_points_and_pairs(ijb: Path) -> None:
         assert protocol is not None and protocol.pairs is not None and protocol.pairs.of == "template"
         assert protocol.pairs.pairs.tolist() == [[10, 11], [10, 20]] and protocol.pairs.same.tolist() == [True, False]
         assert protocol.groups_of == "template"
-        assert {name: t.tolist() for name, t in protocol.groups.items()} == {"gallery1": [10], "gallery2": [20], "query": [11, 21]}
+        assert {name: t.tolist() for name, t in protocol.groups.items()} == {
+            "gallery1": [10],
+            "gallery2": [20],
+            "query": [11, 21],
+        }
         assert any("1 listed picture" in note for note in reading.notes)
         assert any("1 pair of templates" in note for note in reading.notes)
 

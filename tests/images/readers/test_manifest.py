@@ -67,7 +67,11 @@ def test_columns_become_numbers_or_names(flat: Path) -> None:
     faces = readers.read(write(flat, text)).faces
     np.testing.assert_array_equal(faces.columns["age"], [31, np.nan, np.nan])
     assert set(faces.columns) == {"age", "note", "split", "camera"}
-    for name, expected in {"note": ["x", "y", ""], "split": ["train", "test", "test"], "camera": ["1", "2", "2"]}.items():
+    for name, expected in {
+        "note": ["x", "y", ""],
+        "split": ["train", "test", "test"],
+        "camera": ["1", "2", "2"],
+    }.items():
         column = faces.columns[name]
         assert isinstance(column, Labels) and [column.name(i) for i in range(3)] == expected
 
