@@ -245,10 +245,10 @@ class Chip(QFrame):
 
     def event(self, event: QEvent) -> bool:
         # Delete on a chip removes the chip, whatever the window's own shortcut does with that key.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
-                event.accept()
-                return True
+        overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
+        if overrides and event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):  # type: ignore[attr-defined]
+            event.accept()
+            return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
