@@ -295,7 +295,10 @@ class GalleryPanel(Panel):
         faces, selection = workspace.faces, workspace.selection
         if faces is None:
             return
-        if self.view == "loupe":
-            self.loupe.set_face(faces, faces.row_of(selection.current))
+        row, rows = faces.row_of(selection.current), faces.rows_of(selection.ids)[:4]
+        if (self.view == "loupe" and row is None) or (self.view == "compare" and not len(rows)):
+            self.show_view("grid")  # nothing to look at any more
+        elif self.view == "loupe":
+            self.loupe.set_face(faces, row)
         elif self.view == "compare":
-            self.compare.set_faces(faces, faces.rows_of(selection.ids)[:4])
+            self.compare.set_faces(faces, rows)
