@@ -67,6 +67,6 @@ def _escape(c: str) -> str:
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
-    if c in _HIDDEN or 0xD800 <= code <= 0xDFFF:
-        return f"\\u{code:04x}"
+    if c in _HIDDEN or not c.isprintable():
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     return c

@@ -23,14 +23,19 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
 
 def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(RuntimeError), atomic_write(tmp_path / "a") as stream:
-        stream.write(b"half")
-        raise RuntimeError
+
+    def fail() -> None:
+        with atomic_write(tmp_path / "a") as stream:
+            stream.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert (tmp_path / "a").read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-@pytest.mark.parametrize("code,error", [(errno.ENOSPC, DiskFull), (errno.EIO, InputError)])
+@pytest.mark.parametrize(("code", "error"), [(errno.ENOSPC, DiskFull), (errno.EIO, InputError)])
 def test_a_full_or_broken_disk_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int, error: type[Exception]
 ) -> None:

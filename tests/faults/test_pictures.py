@@ -82,8 +82,9 @@ for form in ("PNG", "BMP", "TIFF", "PPM"):
 good("grey JPEG", saved(blocks("L"), "JPEG", quality=100), [(v, v, v) for v in LUMA], 6)
 for form in ("PNG", "GIF", "BMP", "TIFF"):
     good(f"palette {form}", saved(blocks().quantize(8), form), PLAIN, 8)
+CHECKS = Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).resize((16, 8), 0).convert("1")
 for form in ("PNG", "TIFF", "BMP"):
-    good(f"one bit {form}", saved(Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).resize((16, 8), 0).convert("1"), form),
+    good(f"one bit {form}", saved(CHECKS, form),
          [(0,) * 3, WHITE, WHITE, (0,) * 3])  # fmt: skip
 good("CMYK JPEG", saved(blocks("CMYK"), "JPEG", quality=100), PLAIN, 8)
 good("CMYK TIFF", saved(blocks("CMYK"), "TIFF"), PLAIN, 2)
@@ -140,7 +141,8 @@ good("moving PNG", saved(blocks(), "PNG", save_all=True, append_images=[Image.ne
 good("pages TIFF", saved(blocks(), "TIFF", save_all=True, append_images=[Image.new("RGB", (16, 8))]), PLAIN)
 TURNED = {
     1: PLAIN, 2: [GREEN, RED, WHITE, BLUE], 3: [WHITE, BLUE, GREEN, RED], 4: [BLUE, WHITE, RED, GREEN],
-    5: [RED, BLUE, GREEN, WHITE], 6: [BLUE, RED, WHITE, GREEN], 7: [WHITE, GREEN, BLUE, RED], 8: [GREEN, WHITE, RED, BLUE],
+    5: [RED, BLUE, GREEN, WHITE], 6: [BLUE, RED, WHITE, GREEN],
+    7: [WHITE, GREEN, BLUE, RED], 8: [GREEN, WHITE, RED, BLUE],
 }  # fmt: skip
 for turn, expected in TURNED.items():
     exif = Image.Exif()
@@ -178,13 +180,16 @@ def bomb_jpeg() -> bytes:
 
 
 JPEG, PNG = saved(blocks(), "JPEG"), saved(blocks(), "PNG")
+BOMB_BMP = b"BM" + struct.pack("<IHHIIiiHHIIiiII", 100, 0, 0, 54, 40, 40_000, 40_000, 1, 24, 0, 0, 0, 0, 0, 0)
+BOMB_GIF = b"GIF89a" + struct.pack("<HHBBB", 65535, 65535, 0, 0, 0)
+BOMB_GIF += b"," + struct.pack("<HHHHB", 0, 0, 65535, 65535, 0) + b"\x02\x00;"
 BAD: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "empty"),
     "bomb PNG": (png(60_000, 60_000, 8, 2, b"\0"), "too large"),
     "bomb JPEG": (bomb_jpeg(), "too large"),
-    "bomb BMP": (PNG and b"BM" + struct.pack("<IHHIIiiHHIIiiII", 100, 0, 0, 54, 40, 40_000, 40_000, 1, 24, 0, 0, 0, 0, 0, 0), "too large"),
+    "bomb BMP": (BOMB_BMP, "too large"),
     "bomb PGM": (b"P5 99999 99999 255\n" + b"x" * 100, "too large"),
-    "bomb GIF": (b"GIF89a" + struct.pack("<HHBBB", 65535, 65535, 0, 0, 0) + b"," + struct.pack("<HHHHB", 0, 0, 65535, 65535, 0) + b"\x02\x00;", "too large"),
+    "bomb GIF": (BOMB_GIF, "too large"),
     "cut JPEG": (saved(blocks().resize((200, 200)), "JPEG")[:900], "truncated"),
     "cut PNG": (saved(Image.effect_noise((100, 100), 90), "PNG")[:2000], "truncated"),
     "cut BMP": (saved(blocks(), "BMP")[:200], "truncated"),
@@ -244,9 +249,6 @@ def test_the_limit_is_a_setting(tmp_path: Path) -> None:
         decode.read(tmp_path / "a.png", limit_megapixels=1.9)
 
 
-# --- mutants -----------------------------------------------------------------------------------------------------------
-
-
 def mutant(data: bytes, rng: np.random.Generator) -> bytes:
     made = bytearray(data)
     for _ in range(int(rng.integers(1, 6))):
@@ -281,13 +283,12 @@ def mutate_pictures(count: int, path: Path) -> None:
             assert pixels.dtype == np.uint8 and pixels.ndim == 3
             outcomes["read"] += 1
         except decode.PictureError as error:
-            assert error.reason in decode.REASONS
-            outcomes["refused"] += 1
+            outcomes["refused"] += error.reason in decode.REASONS
         try:
             decode.header(path)
         except decode.PictureError:
             pass
-    assert min(outcomes.values()) > count // 20, outcomes
+    assert sum(outcomes.values()) == count and min(outcomes.values()) > count // 20, outcomes
 
 
 def test_mutated_pictures(tmp_path: Path) -> None:
@@ -309,7 +310,12 @@ def gallery(tmp_path: Path) -> Path:
     return tmp_path / "g"
 
 
-TABLE = b'path,identity,age,note\nann/0.png,ann,31,"x, y"\nann/1.png,ann,,\xc3\xa9\nbo/0.png,bo,1e3,"q""q"\nbo/1.png,bo,nan,-\n'
+TABLE = b"""path,identity,age,note
+ann/0.png,ann,31,"x, y"
+ann/1.png,ann,,\xc3\xa9
+bo/0.png,bo,1e3,"q""q"
+bo/1.png,bo,nan,-
+"""
 
 
 def mutate(count: int, source: bytes, path: Path, read: Callable[[], object]) -> int:
@@ -392,9 +398,6 @@ def test_ten_thousand_mutated_bins(tmp_path: Path) -> None:
     mutate_bins(10_000, tmp_path)
 
 
-# --- the disk changes under our feet -----------------------------------------------------------------------------------
-
-
 def vanish(count: int, folder: Path) -> None:
     data = saved(blocks(), "PNG")
     for i in range(count):
@@ -442,13 +445,12 @@ def test_a_changed_picture_is_read_anew(tmp_path: Path) -> None:
     assert tuple(decode.read(path)[0, 0]) == BLUE
 
 
-# --- names -------------------------------------------------------------------------------------------------------------
-
 HOSTILE = [
-    b"=1+1", b"+cmd|' /C calc'!A0", b"-2+3", b"@SUM(A1)", b"\t=1", b"\r=1", b"'=1", b"''=1", b"'", b'"', b'=HYPERLINK("http://x")',
-    b"a,b", b"a;b", b"a\nb", b"a\r\nb", b'a"b', b" lead", b"trail ", b"\xff\xfe", b"caf\xe9", "é".encode(), "e\u0301".encode(),
-    "\u202egnp".encode(), "א".encode(), "😀".encode(), b"CON", b"NUL", b"aux", b"a" * 240, b"<b>x</b>", b"%41", b"\\back", b"~", b"$x",
-    b"..x", b"x..", b"-", b"--help", b"Case", b"case", b"\x01\x02", b"\x1b[31m", "\ufeffbom".encode(), b"#x", b"a\\tb",
+    b"=1+1", b"+cmd|' /C calc'!A0", b"-2+3", b"@SUM(A1)", b"\t=1", b"\r=1", b"'=1", b"''=1", b"'", b'"',
+    b'=HYPERLINK("http://x")', b"a,b", b"a;b", b"a\nb", b"a\r\nb", b'a"b', b" lead", b"trail ", b"\xff\xfe",
+    b"caf\xe9", "é".encode(), "e\u0301".encode(), "\u202egnp".encode(), "א".encode(), "😀".encode(), b"CON",
+    b"NUL", b"aux", b"a" * 240, b"<b>x</b>", b"%41", b"\\back", b"~", b"$x", b"..x", b"x..", b"-", b"--help",
+    b"Case", b"case", b"\x01\x02", b"\x1b[31m", "\ufeffbom".encode(), b"#x", b"a\\tb",
 ]  # fmt: skip
 
 

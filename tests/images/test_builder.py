@@ -32,7 +32,7 @@ def check(faces: FaceSet, pairs: Pairs, folds: int, per_fold: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "sizes,folds,per_fold", [([10] * 40, 10, 30), ([4] * 12, 3, 6), ([30, 2, 2, 2], 1, 40), ([60] * 4, 2, 500)]
+    ("sizes", "folds", "per_fold"), [([10] * 40, 10, 30), ([4] * 12, 3, 6), ([30, 2, 2, 2], 1, 40), ([60] * 4, 2, 500)]
 )
 def test_balanced_without_repeats(sizes: list[int], folds: int, per_fold: int) -> None:
     faces = faces_of(sizes, missing=3)

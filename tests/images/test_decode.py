@@ -26,7 +26,7 @@ def test_lossless_formats_keep_their_pixels(tmp_path: Path, suffix: str) -> None
     np.testing.assert_array_equal(decode.read(tmp_path / f"a.{suffix}"), np.asarray(image))
 
 
-@pytest.mark.parametrize("width,height", [(250, 250), (300, 200), (200, 300), (113, 112), (90, 90), (1000, 120)])
+@pytest.mark.parametrize(("width", "height"), [(250, 250), (300, 200), (200, 300), (113, 112), (90, 90), (1000, 120)])
 @pytest.mark.parametrize("suffix", ["jpg", "png"])
 def test_thumbnails_cover_the_size_and_keep_the_aspect(draw: Draw, suffix: str, width: int, height: int) -> None:
     path = draw(f"a.{suffix}", 3, width=width, height=height)

@@ -17,7 +17,9 @@ def faces_root(real_faces: Path) -> Path:
     return real_faces / "faces"
 
 
-@pytest.mark.parametrize("place,kind", [("lfw", "manifest"), ("lfw/raw", "folders"), ("lfw/aligned112", "folders")])
+@pytest.mark.parametrize(
+    ("place", "kind"), [("lfw", "manifest"), ("lfw/raw", "folders"), ("lfw/aligned112", "folders")]
+)
 def test_lfw_opens(faces_root: Path, place: str, kind: str) -> None:
     seen = readers.recognise(faces_root / place)
     assert seen is not None and seen.kind == kind and seen.certain

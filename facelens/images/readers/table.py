@@ -125,8 +125,14 @@ class Arrow:
 
     def strings(self, column: int) -> list[str]:
         """See Table."""
-        values = self._plain(column)
-        return ["" if value is None else _cell(value) for value in values.to_pylist()]
+        try:
+            return ["" if value is None else _cell(value) for value in self._plain(column).to_pylist()]
+        except (ValueError, OverflowError) as error:  # dates beyond the calendar, text that is none
+            raise self._bad(column, error) from error
+
+    def _bad(self, column: int, error: Exception) -> InputError:
+        message = tr("Column {name} could not be read.", name=escaped(self.header[column]))
+        return InputError(message, hint=tr("Save it again as text or numbers."), details=str(error))
 
     def numbers(self, column: int) -> NDArray[np.float64] | None:
         """See Table."""
@@ -154,8 +160,11 @@ class Arrow:
 
     def labels(self, column: int) -> Labels:
         """See Table."""
-        coded = self._plain(column).combine_chunks().dictionary_encode()
-        names = [_text("" if name is None else _cell(name)) for name in coded.dictionary.to_pylist()]
+        try:
+            coded = self._plain(column).combine_chunks().dictionary_encode()
+            names = [_text("" if name is None else _cell(name)) for name in coded.dictionary.to_pylist()]
+        except (ValueError, OverflowError) as error:
+            raise self._bad(column, error) from error
         ordered = Labels.of(names)
         lookup = np.append(ordered.codes, np.int32(-1))
         codes = coded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
@@ -358,11 +367,12 @@ def _parquet_sample(path: Path) -> tuple[list[str], list[list[str]], None]:
     header = _unique([str(name) for name in file.schema_arrow.names])
     try:
         batch = next(file.iter_batches(batch_size=SAMPLE), None)
-    except (pa.ArrowException, OSError, ValueError) as error:
+        if batch is None:
+            return header, [], None
+        some = Arrow(header, pa.Table.from_batches([batch]).slice(0, SAMPLE))
+        columns = [[cell[:FIELD] for cell in some.strings(place)] for place in range(len(header))]
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _bad(path, error) from error
-    if batch is None:
-        return header, [], None
-    columns = [[_cell(value)[:FIELD] for value in column[:SAMPLE].to_pylist()] for column in batch.columns]
     return header, [list(row) for row in zip(*columns, strict=True)], None
 
 

@@ -64,7 +64,7 @@ def test_ijb_without_the_further_files(ijb: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name,text",
+    ("name", "text"),
     [
         ("ijbc_face_tid_mid.txt", "1.jpg 10\n"),
         ("ijbc_face_tid_mid.txt", "1.jpg ten 3\n"),
