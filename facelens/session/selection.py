@@ -73,7 +73,7 @@ def _unique(ids: Ids) -> Ids:
     if (ids[1:] > ids[:-1]).all():
         return ids.view()
     ids = np.sort(ids)
-    return ids[np.append(True, ids[1:] != ids[:-1])]
+    return np.asarray(ids[np.append(True, ids[1:] != ids[:-1])], np.int64)
 
 
 def _combined(old: Ids, new: Ids, mode: Mode) -> Ids:
@@ -88,10 +88,11 @@ def _combined(old: Ids, new: Ids, mode: Mode) -> Ids:
     first, second = np.append(twice, False), np.append(False, twice)
     match mode:
         case Mode.ADD:
-            return ids[~second]
+            keep = ~second
         case Mode.TOGGLE:
-            return ids[~first & ~second]
+            keep = ~first & ~second
         case Mode.INTERSECT:
-            return ids[second]
+            keep = second
         case _:
-            return ids[~first & ~second & ~is_new]
+            keep = ~first & ~second & ~is_new
+    return np.asarray(ids[keep], np.int64)
