@@ -24,7 +24,7 @@ _LONGEST = 1 << 20  # bytes of a card; more is no card
 
 @dataclass(frozen=True)
 class Card:
-    """How pictures are fed to one model. `size` is (height, width); a pixel goes in as (x - mean) / std, x in 0..255."""
+    """How pictures are fed to one model. `size` is (height, width); a pixel x of 0..255 goes in as (x - mean) / std."""
 
     name: str
     architecture: str
@@ -89,7 +89,7 @@ class Card:
             raise InputError(
                 tr("The card has fields FaceLens does not know: {names}.", names=", ".join(sorted(map(str, unknown))))
             )
-        values = {
+        values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in found.items() if key in known
         }
         values.setdefault("name", str(values["architecture"]))

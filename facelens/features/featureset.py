@@ -18,7 +18,7 @@ from facelens.images.faceset import Ids, Rows
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where vectors come from; `fingerprint` names gallery, weights and feeding, so equal fingerprints mean equal vectors."""
+    """Where vectors come from; `fingerprint` names gallery, weights and feeding: equal fingerprints, equal vectors."""
 
     fingerprint: str
     model: str

@@ -1,4 +1,4 @@
-"""Networks, one file each, with the state-dict names of their public releases. MODELS is the list of what FaceLens knows.
+"""Networks, one file each, with the state-dict names of their public releases. MODELS lists what FaceLens knows.
 
 Only this table is cheap to import: the files behind it import torch.
 """
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from facelens.features.card import Card
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor, nn
 
 
