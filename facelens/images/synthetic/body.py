@@ -5,9 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from facelens.images.synthetic.identity import Identity
-from facelens.images.synthetic.mesh import CLOTH, SKIN, F, Floats, Mesh, join, ramp, sheet
+from facelens.images.synthetic.mesh import CLOTH, SKIN, Array, F, Floats, Mesh, join, ramp, sheet
 
 _HEIGHTS = np.array([-0.55, -0.95, -1.08, -1.18, -1.28, -1.42, -1.60, -1.85, -2.2])
+
+
+_FINE = np.linspace(-_HEIGHTS[0], -_HEIGHTS[-1], 120)
+
+
+def _smooth(knots: Array) -> Array:
+    """Cubic curve through values (9, k) at the heights above, as a table (120, k) at _FINE."""
+    at = -_HEIGHTS
+    slope = np.gradient(knots, at, axis=0)
+    i = np.clip(np.searchsorted(at, _FINE, side="right") - 1, 0, len(at) - 2)
+    step = (at[i + 1] - at[i])[:, None]
+    t = (_FINE - at[i])[:, None] / step
+    start = (1 + 2 * t) * (1 - t) ** 2 * knots[i] + t * (1 - t) ** 2 * step * slope[i]
+    return np.asarray(start + t * t * (3 - 2 * t) * knots[i + 1] + t * t * (t - 1) * step * slope[i + 1])
 
 
 def build_body(identity: Identity, skin: Floats, *, detail: float) -> Mesh:
@@ -18,12 +32,10 @@ def build_body(identity: Identity, skin: Floats, *, detail: float) -> Mesh:
     half[3:] *= broad
     depth = np.array([neck * 0.98, neck * 0.98, neck * 1.02, 0.43, 0.46, 0.50, 0.54, 0.58, 0.60])
     centre = np.array([-0.02, -0.10, -0.14, -0.16, -0.18, -0.18, -0.16, -0.14, -0.12])
-    from scipy.interpolate import PchipInterpolator
+    table = _smooth(np.stack([half, depth, centre], 1))
 
-    curve = PchipInterpolator(-_HEIGHTS, np.stack([half, depth, centre], 1))
-
-    def ring(azimuth: np.ndarray, y: np.ndarray, grow: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        h, d, c = np.moveaxis(curve(-y), -1, 0)
+    def ring(azimuth: Array, y: Array, grow: Array | float) -> tuple[Array, Array]:
+        h, d, c = (np.interp(-y, _FINE, table[:, k]) for k in range(3))
         power = 2.0 + 0.5 * ramp(-1.1, -1.5, y)
         s, k = np.sin(azimuth), np.cos(azimuth)
         x = np.sign(s) * np.abs(s) ** (2 / power) * (h + grow)
@@ -31,8 +43,9 @@ def build_body(identity: Identity, skin: Floats, *, detail: float) -> Mesh:
         out = np.stack([np.sin(azimuth), 0.4 + 0 * y, np.cos(azimuth)], -1)
         return np.stack([x, y, z], -1), out
 
-    azimuth = np.linspace(-np.pi, np.pi, int(76 * detail))
-    t, y = np.meshgrid(azimuth, np.linspace(-0.55, -1.42, int(30 * detail)))
+    # the back of the body is never seen
+    azimuth = np.radians(np.linspace(-140, 140, int(52 * detail)))
+    t, y = np.meshgrid(azimuth, np.linspace(-0.55, -1.42, int(22 * detail)))
     points, out = ring(t, y, 0.0)
     shade = 0.30 + 0.70 * ramp(-0.84, -1.22, y + 0.05 * (1 - np.cos(t)))
     collarbone = (
@@ -49,7 +62,7 @@ def build_body(identity: Identity, skin: Floats, *, detail: float) -> Mesh:
     dip = {"crew": 0.05, "vee": 0.24, "scoop": 0.17, "high": -0.06}[kind]
     spread = {"crew": 0.9, "vee": 0.42, "scoop": 0.75, "high": 1.2}[kind]
     top = -1.145 - dip * np.exp(-((azimuth / spread) ** 2)) + (0.02 if kind == "high" else 0.0)
-    s = np.linspace(0, 1, int(26 * detail))[:, None]
+    s = np.linspace(0, 1, int(20 * detail))[:, None]
     y = top[None] + (-2.15 - top[None]) * s**1.25
     t = azimuth[None] + 0 * y
     below = top[None] - y

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from functools import cache
 
 import numpy as np
@@ -45,7 +44,10 @@ def develop(picture: Floats, photo: Photo, rng: np.random.Generator) -> NDArray[
         picture = picture + grain * F(0.36 * photo.noise) * (F(0.5) + picture * F(0.5))
     pixels = (np.clip(picture, 0, 1) * 255 + 0.5).astype(np.uint8)
     if photo.jpeg > 0:
-        file = io.BytesIO()
-        Image.fromarray(pixels).save(file, "JPEG", quality=round(3 + 92 * (1 - min(photo.jpeg, 1.0)) ** 1.6))
-        pixels = np.asarray(Image.open(file).convert("RGB"), np.uint8)
+        import simplejpeg
+
+        file = simplejpeg.encode_jpeg(
+            pixels, quality=round(3 + 92 * (1 - min(photo.jpeg, 1.0)) ** 1.6), colorsubsampling="420"
+        )
+        pixels = np.asarray(simplejpeg.decode_jpeg(file), np.uint8)
     return pixels

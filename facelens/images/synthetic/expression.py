@@ -31,7 +31,7 @@ def expression_numbers(head: Head, photo: Photo, light: Floats) -> Floats:
     e[26], e[27] = p["asym_nose"] * 0.5, -p["mouth_y"]
     e[28] = p["mouth_w"] * (1 + 0.20 * happy - 0.10 * opening)
     e[29], e[30] = 0.072 * smile + p["mouth_curve"], p["asym_mouth"]
-    e[31] = min(0.10 * opening + 0.062 * max(smile - 0.45, 0.0), 0.16)
+    e[31] = min(0.10 * opening + 0.075 * max(smile - 0.42, 0.0), 0.16)
     e[32], e[33] = p["lip_u"] * (1 - 0.22 * happy), p["lip_l"] * (1 - 0.18 * happy)
     e[34] = p["bow"]
     red = min(1.0, identity.lip_red + 0.22)

@@ -34,7 +34,7 @@ CUTS: dict[str, Cut] = {
     "part": Cut(0.36, -0.14, 0.11, -0.62, 0.15, 0.05),
     "quiff": Cut(0.38, -0.10, 0.11, -0.60, 0.15, 0.03),
     "recede": Cut(0.60, -0.10, 0.11, -0.60, 0.035, 0.05, raise_front=0.20),
-    "curly": Cut(0.34, -0.12, 0.08, -0.66, 0.20, 0.10),
+    "curly": Cut(0.34, -0.12, 0.10, -0.52, 0.20, 0.09),
     "afro": Cut(0.32, -0.18, -0.12, -0.62, 0.40, 0.34),
     "pixie": Cut(0.30, -0.18, 0.05, -0.70, 0.15, 0.075),
     "bob": Cut(0.30, -0.80, -0.82, -0.86, 0.14, 0.12),
@@ -117,8 +117,8 @@ def _thickness(identity: Identity, azimuth: Array, angle: Array) -> Array:
 def _shell(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Generator, detail: float) -> Mesh:
     style = identity.style
     curly = style in ("curly", "afro")
-    cols = int((150 if curly else 92) * detail)
-    rows = int((56 if curly else 34) * detail)
+    cols = int((126 if curly else 76) * detail)
+    rows = int((46 if curly else 28) * detail)
     azimuth = np.linspace(-np.pi, np.pi, cols)
     end = _angle(skull, hairline(identity, np.degrees(azimuth)))[None]
     s = np.linspace(0, 1, rows)[:, None] ** 0.9
@@ -127,7 +127,7 @@ def _shell(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
     th = azimuth[None] + 0 * s
     lift = _thickness(identity, th, angle)
     shade = np.ones_like(lift)
-    taper = 0.24 if style in _LONG else 0.30
+    taper = 0.24 if style in _LONG else 0.50 if style in ("pixie", "crop") else 0.30
     edge = np.sqrt(np.maximum(1 - np.clip((s - 1 + taper) / taper, 0, 1) ** 2, 0))
     if curly:
         domes = _domes(skull, th, angle, rng, radius=0.105 if style == "afro" else 0.12)
@@ -156,7 +156,8 @@ def _shell(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
     openness = np.clip((0.72 + 0.28 * ramp(1.0, 0.75, s)) * np.clip(shade, 0.5, 1.05), 0, 1)
     return sheet(
         points, np.maximum(tint, 0.003), material=HAIR, outward=out, gloss=0.16 if curly else 0.42, openness=openness,
-        coords=coords, tangent=tangent, anchor=anchor, texture=0.35 if curly else 1.0, two_sided=True,
+        coords=coords, tangent=tangent, anchor=anchor, texture=0.35 if curly else 1.0,
+        two_sided=curly or style in _LONG,
     )  # fmt: skip
 
 
@@ -179,7 +180,7 @@ def _domes(skull: Skull, azimuth: Array, angle: Array, rng: np.random.Generator,
 def _locks(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Generator) -> list[Mesh]:
     """Locks combed the way of the style: (azimuth, angle) at the root and at the tip, bowed between."""
     side, style = identity.side, identity.style
-    n = 12
+    n = 20 if style in _LONG else 12
     s = np.linspace(0, 1, n)[None]
 
     def strokes(count: int) -> tuple[Array, Array]:
@@ -279,8 +280,8 @@ def _locks(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
         for sgn in (-1, 1):
             t, z = strokes(13)
             a1 = sgn * mix(1.13, 2.6, t**1.2)
-            e0 = mix(0.72 if not bangs else 1.0, 1.5, t)
-            a0 = root + sgn * mix(0.05, 0.5, t)
+            e0 = mix(line(np.array(root)) + 0.01 if not bangs else 1.0, 1.52, t)
+            a0 = root + sgn * mix(0.01, 0.25, t)
             az = a0[:, None] + (a1 - a0)[:, None] * np.minimum(1, s * 1.9) ** 0.75
             e1 = ends + 0.05 * z
             an = e0[:, None] + (e1 - e0)[:, None] * s**1.15
@@ -314,7 +315,7 @@ def _locks(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
     for az, an, extra, width in sets:
         base = _thickness(identity, az, np.minimum(an, np.radians(89.5)))
         # over the bare forehead a lock lies on the skin instead of floating at the shell's height
-        bare = ramp(0.05, -0.06, an - _angle(skull, hairline(identity, np.degrees(az))))
+        bare = ramp(0.30, -0.06, an - _angle(skull, hairline(identity, np.degrees(az))))
         base = base * (1 - 0.80 * bare) * mix(0.75, 1.0, ramp(0.0, 0.3, s))
         path, outward = skull.over(az, an, base + extra, drape=drape)
         anchor, _ = skull.over(az, an, 0.0 * an - 0.06, drape=drape)

@@ -27,6 +27,7 @@ from facelens.images.synthetic.mesh import (
     join,
     linear,
     mix,
+    pack,
     ramp,
     sheet,
 )
@@ -58,11 +59,11 @@ class Head:
 
 def build_head(identity: Identity, *, size: int = 112) -> Head:
     """The head of ``identity`` for pictures of ``size`` px; build it once per person and draw many pictures with it."""
-    detail = float(np.clip(size / 112, 0.6, 3.0)) ** 0.6
+    detail = float(np.clip(size / 112, 0.7, 4.0)) ** 0.65
     rng = np.random.default_rng([104729, identity.seed])
     skull = Skull(identity)
-    elevation = _spaced(-90, 90, int(134 * detail), dense=(-76, 28), factor=3)
-    azimuth = _spaced(-180, 180, int(152 * detail), dense=(-66, 66), factor=3)
+    elevation = _spaced(-90, 90, int(98 * detail), dense=(-76, 28), factor=4.5)
+    azimuth = _spaced(-180, 180, int(106 * detail), dense=(-66, 66), factor=4.5)
     x, y, z, width = skull.grid(elevation, azimuth)
     c = np.cos(azimuth)[None].astype(F)
     front = ramp(0.05, 0.35, c) + 0 * x
@@ -85,36 +86,42 @@ def build_head(identity: Identity, *, size: int = 112) -> Head:
     strength = {"bald": 0.0, "buzz": 0.80, "recede": 0.75}.get(identity.style, 0.88)
     grain = 1 + (0.16 if identity.style == "buzz" else 0.05) * rng.normal(size=x.shape)
     colour = mix(colour, np.maximum(hair_colour, 0.004) * grain[..., None], (strength * cover)[..., None])
-    rest = np.stack([x, y, z + relief * front], -1).astype(F)
+    rest = np.stack([x, np.broadcast_to(y, x.shape), z + relief * front], -1).astype(F)
     openness = _cavities(rest, front, detail)
     if identity.style not in ("bald", "buzz"):
         openness *= 1 - 0.30 * ramp(-0.11, 0.0, y - line)
     openness *= mix(1, 0.55, ramp(-0.86, -1.0, y) * ramp(0.55, 0.2, z))
     face_weight = (1 - cover) * ramp(-0.15, 0.2, c) + 0 * x
-    gloss = 0.34 * front * (1 - 0.6 * cover) + 0.12
+    gloss = 0.22 * front * (1 - 0.6 * cover) + 0.10
     gloss = (
         gloss
         * (1 - 0.2 * bump(x, y, 0, -0.1, 0.09, 0.2) + 0.25 * bump(x, y, 0, 0.4, 0.35, 0.2))
         * (1 - 0.35 * ramp(0.4, 0.9, identity.age))
     )
     rows, cols = x.shape
-    face = np.stack([x, y], -1).astype(F)
+    face = np.stack([x, np.broadcast_to(y, x.shape)], -1)
+    # towards the ears x stands still; texture needs a coordinate that goes on
+    beyond = np.sign(azimuth) * np.clip(np.abs(azimuth) - np.radians(62), 0, None)
+    spread = face + np.stack([width[:, None] * (0.45 * beyond)[None], np.zeros_like(x)], -1).astype(F)
     from facelens.images.synthetic.kernels import grid_normals
 
     normal = np.empty_like(rest)
     grid_normals(rest, normal, 1.0)
     count = rows * cols
+    triangles = grid_triangles(rows, cols)
+    if identity.style not in ("bald", "buzz"):
+        # scalp well inside the hair is never seen
+        buried = ((y - line) > 0.16).ravel()
+        triangles = triangles[~buried[triangles].all(1)]
     grid = Mesh(
         position=rest.reshape(count, 3),
         normal=normal.reshape(count, 3),
         tangent=np.zeros((count, 3), F),
-        albedo=colour.reshape(count, 3).astype(F),
-        coords=face.reshape(count, 2),
-        traits=np.stack([gloss, openness, face_weight, beard], -1).reshape(count, 4).astype(F),
+        look=pack((rows, cols), colour, spread, traits=(gloss, openness, face_weight, beard)),
         material=np.full(count, SKIN_FACE, np.uint8),
         anchor=rest.reshape(count, 3),
-        triangles=grid_triangles(rows, cols),
-        two_sided=np.zeros(2 * (rows - 1) * (cols - 1), np.uint8),
+        triangles=triangles,
+        two_sided=np.zeros(len(triangles), np.uint8),
     )
     ears = _ears(identity, skin, detail)
     hair = build_hair(identity, skull, hair_colour, detail=detail)
@@ -203,10 +210,10 @@ def _nose(identity: Identity, x: Array, y: Array) -> Array:
     t = np.clip((0.14 - y) / (length + 0.12), 0, 1.0)
     bridge = p["nose_b"] * 0.62 * ramp(-0.45, 0.55, t) + p["nose_tip"] * 0.80 * t**1.5
     bridge = bridge + p["nose_hump"] * np.exp(-(((t - 0.45) / 0.2) ** 2))
-    width = 0.062 + 0.036 * t * t * (wide / 0.124)
+    width = 0.072 + 0.030 * t * t * (wide / 0.124)
     sides = 0.55 * np.exp(-((x / (width * 1.15)) ** 2)) + 0.45 * np.exp(-((x / (width * 2.2)) ** 2))
     d = bridge * sides * ramp(-length - 0.075, -length + 0.055, y) * ramp(0.36, 0.02, y)
-    d = d + (0.062 + 0.2 * (p["nose_tip"] - 0.125)) * bump(x, y, 0, -length + 0.035, p["nose_ball"], 0.072)
+    d = d + (0.055 + 0.2 * (p["nose_tip"] - 0.100)) * bump(x, y, 0, -length + 0.035, p["nose_ball"], 0.072)
     for s in (-1, 1):
         d = d + 0.070 * bump(x, y, s * wide * 0.86, -length + 0.014, 0.046 + 0.15 * (wide - 0.124), 0.050)
         d = d - 0.020 * bump(x, y, s * (wide + 0.055), -length + 0.035, 0.026, 0.060)
@@ -269,7 +276,7 @@ def _dab(
         return
     j = int(np.searchsorted(azimuth, np.arcsin(cx / width[i])))
     a, b = slice(max(i - 5, 0), i + 6), slice(max(j - 5, 0), j + 6)
-    dot = value * ramp(1.4, 0.5, np.hypot(x[a, b] - cx, y[a, b] - cy) / radius)
+    dot = value * ramp(1.4, 0.5, np.hypot(x[a, b] - cx, y[a] - cy) / radius)
     target[a, b] = np.maximum(target[a, b], dot)
 
 
@@ -279,7 +286,7 @@ def _beard(identity: Identity, x: Array, y: Array, c: Array) -> tuple[Array, Arr
     if kind == "none":
         return np.zeros_like(x), np.zeros_like(x)
     ax, mouth, mw = np.abs(x), -p["mouth_y"], p["mouth_w"]
-    lip_top, lip_low = mouth + p["lip_u"] + 0.012, mouth - p["lip_l"] - 0.02
+    lip_top = mouth + p["lip_u"] + 0.012
     nose = -p["nose_len"] - 0.045
     droop = 0.16 * np.clip(ax - 0.06, 0, None)
     tash = (
@@ -287,12 +294,14 @@ def _beard(identity: Identity, x: Array, y: Array, c: Array) -> tuple[Array, Arr
         * ramp(nose + 0.03, nose - 0.05, y + 0.25 * ax)
         * ramp(mw + 0.10, mw - 0.06, ax)
     )
-    chin = ramp(lip_low + 0.01, lip_low - 0.07, y + 0.2 * ax) * ramp(mw + 0.09, mw - 0.08, ax)
-    round_mouth = ramp(mw - 0.03, mw + 0.06, ax) * ramp(mw + 0.15, mw + 0.03, ax) * ramp(nose - 0.04, nose - 0.15, y)
+    under_lip = mouth - p["lip_l"] * np.sqrt(np.clip(1 - (ax / mw) ** 2, 0, 1)) - 0.012
+    chin = ramp(under_lip + 0.01, under_lip - 0.06, y) * ramp(mw + 0.09, mw - 0.08, ax)
+    round_mouth = ramp(mw - 0.08, mw + 0.0, ax) * ramp(mw + 0.15, mw + 0.03, ax) * ramp(nose - 0.04, nose - 0.15, y)
     # cheek line: a curve from the moustache up to the ear
     cheek_line = -0.50 + 0.42 * np.clip((ax - 0.28) / 0.40, 0, 1) ** 1.6 - (0.06 if kind == "short" else 0)
     jaw = ramp(mw - 0.02, mw + 0.08, ax) * ramp(cheek_line + 0.05, cheek_line - 0.09, y) * ramp(0.03, -0.08, y)
-    full = np.maximum.reduce([tash, chin, jaw, round_mouth])
+    below = ramp(under_lip + 0.01, under_lip - 0.06, y) * ramp(mw + 0.30, mw + 0.12, ax)
+    full = np.maximum.reduce([tash, below, jaw, round_mouth])
     shape = {
         "stubble": full,
         "moustache": tash,

@@ -19,7 +19,7 @@ SHAPE: dict[str, tuple[float, float, float, float]] = {
     "taper": (0.22, 0.08, 0.04, 0.40),
     "jaw_sq": (2.45, 0.38, 1.85, 3.4),
     "chin_w": (0.17, 0.04, 0.10, 0.27),
-    "chin_z": (0.065, 0.028, 0.0, 0.13),
+    "chin_z": (0.090, 0.026, 0.03, 0.15),
     "cheek": (0.045, 0.026, -0.01, 0.105),
     "cheek_y": (-0.2, 0.035, -0.28, -0.12),
     "forehead": (0.0, 0.03, -0.06, 0.06),
@@ -34,13 +34,13 @@ SHAPE: dict[str, tuple[float, float, float, float]] = {
     "brow_y": (0.190, 0.024, 0.14, 0.25),
     "brow_t": (0.038, 0.009, 0.022, 0.060),
     "brow_arch": (0.045, 0.022, 0.0, 0.095),
-    "brow_tilt": (-0.06, 0.06, -0.2, 0.06),
+    "brow_tilt": (-0.015, 0.05, -0.13, 0.07),
     "brow_len": (0.19, 0.018, 0.15, 0.24),
     "brow_ridge": (0.025, 0.016, -0.01, 0.065),
     "nose_len": (0.395, 0.04, 0.31, 0.48),
     "nose_w": (0.124, 0.020, 0.088, 0.175),
-    "nose_b": (0.105, 0.032, 0.04, 0.18),
-    "nose_tip": (0.125, 0.026, 0.07, 0.18),
+    "nose_b": (0.098, 0.028, 0.04, 0.16),
+    "nose_tip": (0.100, 0.022, 0.055, 0.15),
     "nose_hump": (0.0, 0.018, -0.035, 0.045),
     "nose_ball": (0.088, 0.012, 0.065, 0.118),
     "mouth_y": (0.625, 0.025, 0.57, 0.685),
@@ -129,7 +129,8 @@ class Identity:
 def sample_identity(seed: int, *, spread: float = 1.0) -> Identity:
     """The person that belongs to ``seed``; ``spread`` scales how far shapes stray from the mean."""
     rng = np.random.default_rng([7919, seed])
-    shape = {name: float(np.clip(rng.normal(m, s * spread), lo, hi)) for name, (m, s, lo, hi) in SHAPE.items()}
+    mean, sd, low, high = np.array(list(SHAPE.values())).T
+    shape = dict(zip(SHAPE, np.clip(rng.normal(mean, sd * spread), low, high).tolist()))
     feminine = bool(rng.random() < 0.5)
     melanin = float(rng.beta(1.1, 1.4))
     age = float(rng.beta(1.2, 1.9))
@@ -142,7 +143,7 @@ def sample_identity(seed: int, *, spread: float = 1.0) -> Identity:
     style_odds[HAIR_STYLES.index("recede")] *= 1 + 6 * age if not feminine else 0
     style = _pick(rng, HAIR_STYLES, style_odds)
     beard = _pick(rng, BEARDS, np.array([1.0, 0, 0, 0, 0, 0] if feminine else [2.4, 1.4, 0.5, 0.7, 1.3, 0.8]))
-    iris_odds = np.array([3, 2, 1, 0.9, 1.4, 0.7]) * np.where(np.arange(6) < 2, 1, max(0.02, 1 - 1.8 * melanin))
+    iris_odds = np.array([3, 2, 1, 0.9, 1.4, 0.7]) * np.where(np.arange(6) < 2, 1, max(0.01, 1 - 2.2 * melanin))
     iris = int(rng.choice(6, p=iris_odds / iris_odds.sum()))
     hairline = float(np.clip(rng.normal(0.56, 0.035) + 0.06 * (not feminine) * age, 0.48, 0.68))
     peak = float(np.clip(rng.normal(0.0, 0.02), -0.03, 0.05))

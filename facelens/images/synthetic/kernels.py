@@ -2,8 +2,7 @@
 
 All vertices of a picture live in a few flat arrays (V, ...). `rasterise` finds for each sample of the picture the
 nearest triangle, `shade` gives every covered sample its colour, `resolve` averages the samples to pixels over the
-backdrop. Nothing here allows the compiler to reorder floating point sums, so that a seed gives the same bytes on every
-run.
+backdrop. On one machine a seed gives the same bytes on every run.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -18,10 +17,11 @@ from numba import njit
 SKIN_FACE, SKIN, HAIR, CLOTH, PLAIN, LENS, GLOSS = 0, 1, 2, 3, 4, 5, 6
 
 _jit = njit(cache=True, error_model="numpy", nogil=True)
-_inline = njit(cache=True, error_model="numpy", nogil=True, inline="never")
+# Colours may be computed in any order of operations; positions, depths and labels may not.
+_loose = njit(cache=True, error_model="numpy", nogil=True, fastmath=True)
 
 
-@_inline
+@_loose
 def ramp(a, b, x):
     """Smooth step from a to b; a > b gives the falling one."""
     t = (x - a) / (b - a)
@@ -29,14 +29,14 @@ def ramp(a, b, x):
     return t * t * (3.0 - 2.0 * t)
 
 
-@_inline
+@_loose
 def hash01(i, j):
     h = (np.int64(i) * 374761393 + np.int64(j) * 668265263) & 0xFFFFFFFF
     h = ((h ^ (h >> 13)) * 1274126177) & 0xFFFFFFFF
     return float((h ^ (h >> 16)) & 0xFFFF) / 65535.0
 
 
-@_inline
+@_loose
 def value_noise(x, y):
     """Smooth noise in 0..1 with cells of size one."""
     xi, yi = math.floor(x), math.floor(y)
@@ -45,6 +45,15 @@ def value_noise(x, y):
     a, b = hash01(xi, yi), hash01(xi + 1, yi)
     c, d = hash01(xi, yi + 1), hash01(xi + 1, yi + 1)
     return (a + (b - a) * fx) * (1 - fy) + (c + (d - c) * fx) * fy
+
+
+@_loose
+def line_noise(x):
+    """The same along one axis."""
+    xi = math.floor(x)
+    f = x - xi
+    a, b = hash01(xi, 91), hash01(xi + 1, 91)
+    return a + (b - a) * f * f * (3 - 2 * f)
 
 
 @_jit
@@ -119,9 +128,12 @@ def grid_normals(P, N, sign):
 
 
 @_jit
-def pose(P, N, T, material, start, stop, R0, R1, centre_x, centre_y, focal, camera, out_p, out_n, out_t, screen):
+def pose(P, N, T, material, start, stop, R0, R1, centre_x, centre_y, focal, camera, view, screen):
     """Turn the vertices, the body's (start to stop) by R1 and all others by R0, and project; screen (V, 2) in samples,
-    y down."""
+    y down.
+
+    view (V, 9) receives position, normal and, for hair, tangent; screen (V, 2) is in samples, y down.
+    """
     for part in range(3):
         first = 0 if part == 0 else (start if part == 1 else stop)
         last = start if part == 0 else (stop if part == 1 else P.shape[0])
@@ -132,14 +144,14 @@ def pose(P, N, T, material, start, stop, R0, R1, centre_x, centre_y, focal, came
         for v in range(first, last):
             x, y, z = P[v, 0], P[v, 1], P[v, 2]
             X, Y, Z = a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + k * z
-            out_p[v, 0], out_p[v, 1], out_p[v, 2] = X, Y, Z
+            view[v, 0], view[v, 1], view[v, 2] = X, Y, Z
             s = np.float32(focal) / (np.float32(1.0) - Z / np.float32(camera))
             screen[v, 0], screen[v, 1] = np.float32(centre_x) + X * s, np.float32(centre_y) - Y * s
             x, y, z = N[v, 0], N[v, 1], N[v, 2]
-            out_n[v, 0], out_n[v, 1], out_n[v, 2] = a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + k * z
+            view[v, 3], view[v, 4], view[v, 5] = a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + k * z
             if material[v] == HAIR:
                 x, y, z = T[v, 0], T[v, 1], T[v, 2]
-                out_t[v, 0], out_t[v, 1], out_t[v, 2] = (
+                view[v, 6], view[v, 7], view[v, 8] = (
                     a * x + b * y + c * z,
                     d * x + e * y + f * z,
                     g * x + h * y + k * z,
@@ -179,8 +191,11 @@ def shadow_map(P, axes, half, n):
 
 
 @_jit
-def rasterise(screen, depth, triangles, two_sided, zbuf, which, bary):
-    """Nearest triangle of every sample: zbuf (n, n), which (n, n) int32 (-1 = none), bary (n, n, 2)."""
+def rasterise(screen, depth, triangles, two_sided, material, zbuf, which, kind, bary):
+    """Nearest triangle of every sample.
+
+    zbuf (n, n); which (n, n) int32, -1 = none; kind (n, n) uint8, its material; bary (n, n, 2).
+    """
     n = zbuf.shape[0]
     for t in range(triangles.shape[0]):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
@@ -200,25 +215,30 @@ def rasterise(screen, depth, triangles, two_sided, zbuf, which, bary):
         if i1 < i0 or j1 < j0:
             continue
         inv = 1.0 / area
+        mat = material[a]
         za, zb, zc = depth[a, 2], depth[b, 2], depth[c, 2]
+        step_b, step_c = (ay - cy) * inv, (by - ay) * inv
         for i in range(i0, i1 + 1):
-            y = i + 0.5
+            x, y = j0 + 0.5 - ax, i + 0.5 - ay
+            wb = (x * (ay - cy) + (cx - ax) * y) * inv
+            wc = (x * (by - ay) - (bx - ax) * y) * inv
+            inside = False
             for j in range(j0, j1 + 1):
-                x = j + 0.5
-                wb = ((x - ax) * (ay - cy) - (cx - ax) * (ay - y)) * inv
-                if wb < -1e-6:
-                    continue
-                wc = ((bx - ax) * (ay - y) - (x - ax) * (ay - by)) * inv
-                if wc < -1e-6 or wb + wc > 1.000001:
-                    continue
-                z = za + (zb - za) * wb + (zc - za) * wc
-                if z > zbuf[i, j]:
-                    zbuf[i, j] = z
-                    which[i, j] = t
-                    bary[i, j, 0], bary[i, j, 1] = wb, wc
+                if wb >= -1e-6 and wc >= -1e-6 and wb + wc <= 1.000001:
+                    inside = True
+                    z = za + (zb - za) * wb + (zc - za) * wc
+                    if z > zbuf[i, j]:
+                        zbuf[i, j] = z
+                        which[i, j] = t
+                        kind[i, j] = mat
+                        bary[i, j, 0], bary[i, j, 1] = wb, wc
+                elif inside:
+                    break  # a row of a triangle is one run
+                wb += step_b
+                wc += step_c
 
 
-@_inline
+@_loose
 def paint_eye(x, y, r, g, b, spec, E):
     """Lids, ball, iris, lashes and brow of the eye at frontal coordinates (x, y)."""
     s = -1.0 if x < 0 else 1.0
@@ -228,7 +248,7 @@ def paint_eye(x, y, r, g, b, spec, E):
     bl = E[22]
     if abs(bx) < bl * 1.08:
         bt = bx / bl
-        mid = E[18] - E[1] + E[20] * (1.0 - (bt - 0.25) ** 2) - 0.02 + E[21] * bx
+        mid = E[18] - E[1] + E[20] * (1.0 - (bt - 0.25) ** 2 * (1.0 if bt > 0.25 else 0.45)) - 0.02 + E[21] * bx
         thick = E[19] * (1.0 - 0.62 * ramp(-0.1, 1.0, bt)) * ramp(-1.07, -0.82, bt) * ramp(1.08, 0.9, bt) + 1e-4
         d = abs(v0 - mid) / thick
         if d < 1.5:
@@ -264,7 +284,7 @@ def paint_eye(x, y, r, g, b, spec, E):
     if inside > 0.0:
         lidshade = 1.0 - 0.50 * ramp(0.045, -0.004, up - v)
         corner = 1.0 - 0.22 * tc * tc
-        wr, wg, wb = 0.80 * lidshade * corner, 0.775 * lidshade * corner, 0.755 * lidshade * corner
+        wr, wg, wb = 0.72 * lidshade * corner, 0.695 * lidshade * corner, 0.675 * lidshade * corner
         # tear corner next to the nose
         inner = ramp(-0.80, -0.98, t)
         wr, wg, wb = wr + (0.55 - wr) * inner, wg + (0.25 - wg) * inner, wb + (0.23 - wb) * inner
@@ -297,7 +317,7 @@ def paint_eye(x, y, r, g, b, spec, E):
     return r, g, b, spec
 
 
-@_inline
+@_loose
 def paint_mouth(x, y, r, g, b, spec, E):
     """Lips, the line between them, teeth and the dark behind."""
     X, Y = (x - E[26]) / E[28], y - E[27]
@@ -341,13 +361,22 @@ def paint_mouth(x, y, r, g, b, spec, E):
     return r * (1 - 0.7 * under), g * (1 - under), b * (1 - under), spec
 
 
-@_jit
-def shade(which, bary, triangles, P, N, T, C, U, X, material, E, light, axes, half, shadow, rgb, face):
+@_loose
+def _even(i, j, kind, depth):
+    """Whether the four samples from (i, j) on show one smooth surface, so that two of them are enough."""
+    mat = kind[i, j]
+    if mat != kind[i, j + 1] or mat != kind[i + 1, j] or mat != kind[i + 1, j + 1] or mat in (LENS, GLOSS):
+        return False
+    return abs(depth[i, j] - depth[i + 1, j + 1]) < 0.05 and abs(depth[i, j + 1] - depth[i + 1, j]) < 0.05
+
+
+@_loose
+def shade(which, kind, bary, depth, triangles, V, L, E, light, axes, half, shadow, rgb, face):
     """Colour of every covered sample in linear light (rgb, n x n x 3) and how much of it is bare face skin (face, n x
     n).
 
-    C (V, 3) albedo; U (V, 2) frontal coordinates or hair coordinates; X (V, 4) = gloss, openness, face weight, beard;
-    light = direction 3, fill direction 3, colour 3, key, ambient, fill, sky 3, ground 3, cloth 3.
+    V (V, 9) from `pose`; L (V, 9) = albedo 3, frontal or hair coordinates 2, gloss, openness, face weight, beard or
+    texture; light = direction 3, fill direction 3, colour 3, key, ambient, fill, sky 3, ground 3, cloth 3.
     """
     n, m = which.shape[0], shadow.shape[0]
     lx, ly, lz = light[0], light[1], light[2]
@@ -363,26 +392,32 @@ def shade(which, bary, triangles, P, N, T, C, U, X, material, E, light, axes, ha
             if tri < 0:
                 continue
             a, b, c = triangles[tri, 0], triangles[tri, 1], triangles[tri, 2]
-            wb, wc = float(bary[i, j, 0]), float(bary[i, j, 1])
-            wa = 1.0 - wb - wc
-            mat = material[a]
-            nx = wa * N[a, 0] + wb * N[b, 0] + wc * N[c, 0]
-            ny = wa * N[a, 1] + wb * N[b, 1] + wc * N[c, 1]
-            nz = wa * N[a, 2] + wb * N[b, 2] + wc * N[c, 2]
+            mat = kind[i, j]
+            if (i + j) & 1 and _even(i & ~1, j & ~1, kind, depth):
+                x, y = abs(L[a, 3]), L[a, 4]
+                painted = (x < 0.56 and E[1] - 0.16 < y < E[18] + 0.14) or (x < 0.36 and abs(y - E[27]) < 0.16)
+                if mat != SKIN_FACE or not painted:
+                    face[i, j] = -1.0
+                    continue
+            wb, wc = bary[i, j, 0], bary[i, j, 1]
+            wa = np.float32(1.0) - wb - wc
+            nx = wa * V[a, 3] + wb * V[b, 3] + wc * V[c, 3]
+            ny = wa * V[a, 4] + wb * V[b, 4] + wc * V[c, 4]
+            nz = wa * V[a, 5] + wb * V[b, 5] + wc * V[c, 5]
             q = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz + 1e-12)
             behind = nz < 0.0 and mat >= HAIR
             if behind:
                 q = -q
             nx, ny, nz = nx * q, ny * q, nz * q
-            r = wa * C[a, 0] + wb * C[b, 0] + wc * C[c, 0]
-            g = wa * C[a, 1] + wb * C[b, 1] + wc * C[c, 1]
-            bl = wa * C[a, 2] + wb * C[b, 2] + wc * C[c, 2]
-            spec = wa * X[a, 0] + wb * X[b, 0] + wc * X[c, 0]
-            ao = wa * X[a, 1] + wb * X[b, 1] + wc * X[c, 1]
-            weight = wa * X[a, 2] + wb * X[b, 2] + wc * X[c, 2]
-            px = wa * P[a, 0] + wb * P[b, 0] + wc * P[c, 0]
-            py = wa * P[a, 1] + wb * P[b, 1] + wc * P[c, 1]
-            pz = wa * P[a, 2] + wb * P[b, 2] + wc * P[c, 2]
+            r = wa * L[a, 0] + wb * L[b, 0] + wc * L[c, 0]
+            g = wa * L[a, 1] + wb * L[b, 1] + wc * L[c, 1]
+            bl = wa * L[a, 2] + wb * L[b, 2] + wc * L[c, 2]
+            spec = wa * L[a, 5] + wb * L[b, 5] + wc * L[c, 5]
+            ao = wa * L[a, 6] + wb * L[b, 6] + wc * L[c, 6]
+            weight = wa * L[a, 7] + wb * L[b, 7] + wc * L[c, 7]
+            px = wa * V[a, 0] + wb * V[b, 0] + wc * V[c, 0]
+            py = wa * V[a, 1] + wb * V[b, 1] + wc * V[c, 1]
+            pz = wa * V[a, 2] + wb * V[b, 2] + wc * V[c, 2]
             sx = (axes[0, 0] * px + axes[0, 1] * py + axes[0, 2] * pz) * k + m * 0.5
             sy = (axes[1, 0] * px + axes[1, 1] * py + axes[1, 2] * pz) * k + m * 0.55
             sz = axes[2, 0] * px + axes[2, 1] * py + axes[2, 2] * pz
@@ -403,9 +438,9 @@ def shade(which, bary, triangles, P, N, T, C, U, X, material, E, light, axes, ha
             edge = edge * edge * edge
             if mat <= SKIN:
                 if mat == SKIN_FACE:
-                    x = wa * U[a, 0] + wb * U[b, 0] + wc * U[c, 0]
-                    y = wa * U[a, 1] + wb * U[b, 1] + wc * U[c, 1]
-                    fuzz = wa * X[a, 3] + wb * X[b, 3] + wc * X[c, 3]
+                    x = wa * L[a, 3] + wb * L[b, 3] + wc * L[c, 3]
+                    y = wa * L[a, 4] + wb * L[b, 4] + wc * L[c, 4]
+                    fuzz = wa * L[a, 8] + wb * L[b, 8] + wc * L[c, 8]
                     if fuzz > 0.02:
                         if E[42] > 0.5:  # stubble: fine dark grain under the skin
                             grain = value_noise(x * 95.0, y * 95.0)
@@ -455,13 +490,13 @@ def shade(which, bary, triangles, P, N, T, C, U, X, material, E, light, axes, ha
                 bl = bl * (lb + ab + ndf * 0.94) + shine * light[8] + glow
                 face[i, j] = weight
             elif mat == HAIR:
-                tx = wa * T[a, 0] + wb * T[b, 0] + wc * T[c, 0]
-                ty = wa * T[a, 1] + wb * T[b, 1] + wc * T[c, 1]
-                tz = wa * T[a, 2] + wb * T[b, 2] + wc * T[c, 2]
-                u = wa * U[a, 0] + wb * U[b, 0] + wc * U[c, 0]
-                v = wa * U[a, 1] + wb * U[b, 1] + wc * U[c, 1]
-                fuzz = wa * X[a, 3] + wb * X[b, 3] + wc * X[c, 3]
-                strand = value_noise(u * 46.0, v * 3.0) * 0.6 + value_noise(u * 110.0 + 17.0, v * 5.0) * 0.4 - 0.5
+                tx = wa * V[a, 6] + wb * V[b, 6] + wc * V[c, 6]
+                ty = wa * V[a, 7] + wb * V[b, 7] + wc * V[c, 7]
+                tz = wa * V[a, 8] + wb * V[b, 8] + wc * V[c, 8]
+                u = wa * L[a, 3] + wb * L[b, 3] + wc * L[c, 3]
+                v = wa * L[a, 4] + wb * L[b, 4] + wc * L[c, 4]
+                fuzz = wa * L[a, 8] + wb * L[b, 8] + wc * L[c, 8]
+                strand = value_noise(u * 46.0, v * 3.0) * 0.6 + line_noise(u * 110.0 + 17.0) * 0.4 - 0.5
                 strand *= fuzz
                 q = 0.14 * strand
                 tx, ty, tz = tx + nx * q, ty + ny * q, tz + nz * q
@@ -526,17 +561,22 @@ def resolve(which, rgb, face, backdrop, ss, gain, tone, image, mask):
     for i in range(h):
         for j in range(h):
             r = g = b = f = 0.0
-            empty = 0
+            empty = skipped = 0
             for p in range(i * ss, i * ss + ss):
                 for q in range(j * ss, j * ss + ss):
                     if which[p, q] < 0:
                         empty += 1
+                    elif face[p, q] < 0.0:
+                        skipped += 1
                     else:
                         # bright samples are compressed before the mean, else edges against them turn jagged
                         r += min(rgb[p, q, 0], 1.6)
                         g += min(rgb[p, q, 1], 1.6)
                         b += min(rgb[p, q, 2], 1.6)
                         f += face[p, q]
+            if skipped > 0:
+                k = (ss * ss - empty) / (ss * ss - empty - skipped)
+                r, g, b, f = r * k, g * k, b * k, f * k
             r = gain[0] * share * (r + empty * backdrop[i, j, 0])
             g = gain[1] * share * (g + empty * backdrop[i, j, 1])
             b = gain[2] * share * (b + empty * backdrop[i, j, 2])

@@ -12,6 +12,10 @@ from facelens.images.synthetic.head import Head
 from facelens.images.synthetic.mesh import Array, Floats
 from facelens.images.synthetic.photo import Photo
 
+_JAW = np.linspace(-1, 1, 17)
+_JAW_FALL = np.cos(_JAW * np.pi / 2).clip(0) ** 0.75
+_JAW_TURN = np.sin(np.radians(_JAW * 82))
+
 
 def face_points(head: Head, photo: Photo, surface: Floats, numbers: Floats) -> Array:
     """The 68 points (68, 3) on the moved face grid ``surface`` (R, C, 3), in head axes."""
@@ -34,16 +38,14 @@ def five_points(points: Array) -> Array:
 
 def _frontal(head: Head, photo: Photo, numbers: Floats) -> list[tuple[float, float]]:
     p, e = head.identity.shape, numbers.tolist()
-    points: list[tuple[float, float]] = []
-    for a in np.linspace(-1, 1, 17):
-        y = -p["chin_len"] * 0.985 * np.cos(a * np.pi / 2) ** 0.75 - 0.02
-        points.append((np.interp(y, head.row_y, head.row_width) * np.sin(np.radians(a * 82)), y))
+    jaw_y = -p["chin_len"] * 0.985 * _JAW_FALL - 0.02
+    jaw_x = np.interp(jaw_y, head.row_y, head.row_width) * _JAW_TURN
+    points: list[tuple[float, float]] = list(zip(jaw_x.tolist(), jaw_y.tolist()))
     for s in (-1, 1):
-        for b in np.linspace(1, -1, 5) if s < 0 else np.linspace(-1, 1, 5):
+        for b in (-1.0, -0.5, 0.0, 0.5, 1.0)[::s]:
             bx = b * e[22] * 0.95
-            points.append(
-                (s * (e[0] - 0.02 + bx), e[18] + s * e[6] + e[20] * (1 - (b - 0.25) ** 2) - 0.02 + e[21] * bx)
-            )
+            bend = (b - 0.25) ** 2 * (1 if b > 0.25 else 0.45)
+            points.append((s * (e[0] - 0.02 + bx), e[18] + s * e[6] + e[20] * (1 - bend) - 0.02 + e[21] * bx))
     n = p["asym_nose"]
     top, tip = p["eye_y"] + 0.02, -p["nose_len"] + 0.035
     points += [(n * t, top + (tip - top) * t) for t in (0, 0.33, 0.67, 1)]
@@ -70,4 +72,4 @@ def _frontal(head: Head, photo: Photo, numbers: Floats) -> list[tuple[float, flo
     points += [lip(t, -1, inner=False) for t in (0.6, 0.3, 0, -0.3, -0.6)]
     points += [lip(t, 1, inner=True) for t in (-0.85, -0.3, 0, 0.3, 0.85)]
     points += [lip(t, -1, inner=True) for t in (0.3, 0, -0.3)]
-    return [(float(x), float(y)) for x, y in points]
+    return points

@@ -21,22 +21,24 @@ F = np.float32
 SKIN_FACE, SKIN, HAIR, CLOTH, PLAIN, LENS, GLOSS = range(7)
 
 
-def ramp(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+# Numbers are passed on as they are: turned into arrays they would make float32 grids float64.
+Values = Array | float
+
+
+def ramp(a: Values, b: Values, x: Values) -> Array:
     """Smooth step from a to b; a > b gives the falling one."""
-    low = np.asarray(a)
-    t = np.clip((np.asarray(x) - low) / (np.asarray(b) - low), 0, 1)
+    t = np.clip((x - a) / (b - a), 0, 1)
     return np.asarray(t * t * (3 - 2 * t))
 
 
-def mix(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+def mix(a: Any, b: Any, t: Any) -> Array:
     """a where t = 0, b where t = 1."""
-    a = np.asarray(a)
-    return np.asarray(a + (np.asarray(b) - a) * np.asarray(t))
+    return np.asarray(a + (b - a) * t)
 
 
-def bump(x: ArrayLike, y: ArrayLike, cx: float, cy: float, sx: float, sy: float) -> Array:
-    """A Gaussian hill of height one."""
-    return np.asarray(np.exp(-(((np.asarray(x) - cx) / sx) ** 2) - ((np.asarray(y) - cy) / sy) ** 2))
+def bump(x: Values, y: Values, cx: float, cy: float, sx: float, sy: float) -> Array:
+    """A Gaussian hill of height one; a column y and a full x cost one exponential per point instead of two."""
+    return np.asarray(np.exp(-np.square((x - cx) / sx)) * np.exp(-np.square((y - cy) / sy)))
 
 
 def linear(rgb: ArrayLike) -> Floats:
@@ -46,15 +48,16 @@ def linear(rgb: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """V vertices and T triangles. ``traits`` = gloss, openness to ambient light, face-skin weight, hair texture or
-    beard."""
+    """V vertices and T triangles.
+
+    ``look`` = albedo in linear light (3), coordinates (2: frontal ones on the face, across and along on hair), gloss,
+    openness to ambient light, face-skin weight, and hair texture or beard density.
+    """
 
     position: Floats  # (V, 3)
     normal: Floats  # (V, 3)
     tangent: Floats  # (V, 3), zero where there is no hair
-    albedo: Floats  # (V, 3) linear light
-    coords: Floats  # (V, 2) frontal coordinates on the face, across/along on hair
-    traits: Floats  # (V, 4)
+    look: Floats  # (V, 9)
     material: NDArray[np.uint8]  # (V,)
     anchor: Floats  # (V, 3) where the vertex goes under a hat
     triangles: NDArray[np.int32]  # (T, 3)
@@ -65,7 +68,8 @@ def grid_triangles(rows: int, cols: int, *, flip: bool = False) -> NDArray[np.in
     """Two triangles per cell of a rows x cols grid."""
     i = (np.arange(rows - 1)[:, None] * cols + np.arange(cols - 1)[None]).ravel()
     first, second = np.stack([i, i + 1, i + cols], 1), np.stack([i + 1, i + cols + 1, i + cols], 1)
-    triangles = np.concatenate([first, second]).astype(np.int32)
+    # the two of a cell stay together: the rasteriser then finds their vertices and samples in the cache
+    triangles = np.stack([first, second], 1).reshape(-1, 3).astype(np.int32)
     return np.ascontiguousarray(triangles[:, ::-1]) if flip else triangles
 
 
@@ -76,8 +80,17 @@ def surface_normals(points: Array) -> Array:
     return np.asarray(n / (np.linalg.norm(n, axis=-1, keepdims=True) + 1e-9))
 
 
-def _spread(value: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, F), shape)).astype(F)
+def pack(
+    shape: tuple[int, ...], albedo: ArrayLike, coords: ArrayLike | None, *, traits: tuple[ArrayLike, ...]
+) -> Floats:
+    """The ``look`` of vertices that lie on a grid of ``shape``; everything is broadcast to it."""
+    look = np.zeros((*shape, 9), F)
+    look[..., 0:3] = albedo
+    if coords is not None:
+        look[..., 3:5] = coords
+    for k, value in enumerate(traits):
+        look[..., 5 + k] = value
+    return look.reshape(-1, 9)
 
 
 def sheet(
@@ -102,16 +115,13 @@ def sheet(
     flip = outward is not None and float((normal * np.asarray(outward)).sum()) < 0
     if flip:
         normal = -normal
-    traits = np.stack([_spread(v, (rows, cols)) for v in (gloss, openness, face, texture)], -1).reshape(count, 4)
     triangles = grid_triangles(rows, cols, flip=flip)
     flat = points.reshape(count, 3).astype(F)
     return Mesh(
         position=flat,
         normal=normal.reshape(count, 3).astype(F),
         tangent=np.zeros((count, 3), F) if tangent is None else tangent.reshape(count, 3).astype(F),
-        albedo=_spread(albedo, (rows, cols, 3)).reshape(count, 3),
-        coords=np.zeros((count, 2), F) if coords is None else coords.reshape(count, 2).astype(F),
-        traits=traits,
+        look=pack((rows, cols), albedo, coords, traits=(gloss, openness, face, texture)),
         material=np.full(count, material, np.uint8),
         anchor=flat if anchor is None else anchor.reshape(count, 3).astype(F),
         triangles=triangles,
@@ -157,14 +167,11 @@ def ribbons(
     coords = np.stack([u, np.broadcast_to(length[:, :, None], shape)], -1)
     total = count * per
     open_to = np.broadcast_to(np.broadcast_to(np.asarray(openness, F), (count, n))[:, :, None], shape)
-    traits = np.stack([np.full(shape, gloss), open_to, np.zeros(shape), np.full(shape, texture)], -1)
     return Mesh(
         position=points.reshape(total, 3).astype(F),
         normal=normal.reshape(total, 3).astype(F),
         tangent=np.broadcast_to(along[:, :, None], (*shape, 3)).reshape(total, 3).astype(F),
-        albedo=np.broadcast_to(albedo[:, None, None], (*shape, 3)).reshape(total, 3).astype(F),
-        coords=coords.reshape(total, 2).astype(F),
-        traits=traits.reshape(total, 4).astype(F),
+        look=pack(shape, albedo[:, None, None], coords, traits=(gloss, open_to, 0.0, texture)),
         material=np.full(total, material, np.uint8),
         anchor=np.broadcast_to(anchor[:, :, None], (*shape, 3)).reshape(total, 3).astype(F),
         triangles=triangles,
@@ -222,9 +229,7 @@ def join(parts: Sequence[Mesh]) -> Mesh:
         position=np.concatenate([p.position for p in parts]),
         normal=np.concatenate([p.normal for p in parts]),
         tangent=np.concatenate([p.tangent for p in parts]),
-        albedo=np.concatenate([p.albedo for p in parts]),
-        coords=np.concatenate([p.coords for p in parts]),
-        traits=np.concatenate([p.traits for p in parts]),
+        look=np.concatenate([p.look for p in parts]),
         material=np.concatenate([p.material for p in parts]),
         anchor=np.concatenate([p.anchor for p in parts]),
         triangles=np.concatenate([p.triangles + np.int32(o) for p, o in zip(parts, offsets)]),

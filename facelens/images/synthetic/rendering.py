@@ -79,23 +79,23 @@ def render(head: Head, photo: Photo) -> Rendered:
     shift_x, shift_y = _framing(photo)
     focal = n * SCALE * photo.zoom * (1 + 0.45 * photo.crop)
     centre_x, centre_y = (0.5 + shift_x) * n, (0.485 + shift_y) * n
-    view_p, view_n, view_t = np.empty_like(position), np.empty_like(normals), np.zeros_like(mesh.tangent)
+    view = np.empty((len(position), 9), F)
     screen = np.empty((len(position), 2), F)
     kernels.pose(
         position, normals, mesh.tangent, mesh.material, *head.body_range, turn, body_turn,
-        centre_x, centre_y, focal, CAMERA, view_p, view_n, view_t, screen,
+        centre_x, centre_y, focal, CAMERA, view, screen,
     )  # fmt: skip
     axes = _light_axes(to_light)
-    shadow = kernels.shadow_map(view_p, axes, SHADOW_HALF, SHADOW_CELLS)
+    shadow = kernels.shadow_map(view, axes, SHADOW_HALF, SHADOW_CELLS)
     depth = np.full((n, n), -9.0, F)
     which = np.full((n, n), -1, np.int32)
+    kind = np.full((n, n), 255, np.uint8)
     bary = np.empty((n, n, 2), F)
-    kernels.rasterise(screen, view_p, mesh.triangles, mesh.two_sided, depth, which, bary)
+    kernels.rasterise(screen, view, mesh.triangles, mesh.two_sided, mesh.material, depth, which, kind, bary)
     light = _light_numbers(photo, to_light, wardrobe)
     rgb, face = np.zeros((n, n, 3), F), np.zeros((n, n), F)
     kernels.shade(
-        which, bary, mesh.triangles, view_p, view_n, view_t, mesh.albedo, mesh.coords, mesh.traits, mesh.material,
-        numbers, light, axes, SHADOW_HALF, shadow, rgb, face,
+        which, kind, bary, depth, mesh.triangles, view, mesh.look, numbers, light, axes, SHADOW_HALF, shadow, rgb, face,
     )  # fmt: skip
     picture, mask = np.empty((size, size, 3), F), np.empty((size, size), F)
     backdrop = draw_backdrop(size, rng) * F(0.25 + 0.65 * photo.key)
@@ -131,9 +131,11 @@ def _framing(photo: Photo) -> tuple[float, float]:
 
 
 def _light_axes(to_light: Floats) -> Floats:
-    right = np.cross([0.0, 1.0, 0.0], to_light)
-    right = right / (np.linalg.norm(right) + 1e-9)
-    return np.stack([right, np.cross(to_light, right), to_light]).astype(F)
+    x, y, z = to_light.tolist()
+    level = (x * x + z * z) ** 0.5 + 1e-9
+    right = (z / level, 0.0, -x / level)
+    up = (y * right[2], z * right[0] - x * right[2], -y * right[0])
+    return np.array([right, up, (x, y, z)], F)
 
 
 def _light_numbers(photo: Photo, to_light: Floats, rng: np.random.Generator) -> Floats:

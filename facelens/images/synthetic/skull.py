@@ -31,7 +31,7 @@ class Skull:
         return half, front, back
 
     def grid(self, elevation: Array, azimuth: Array) -> tuple[Floats, Floats, Floats, Array]:
-        """x, y, z (R, C) of the skull and its half width (R,) for angles in radians."""
+        """x (R, C), y (R, 1), z (R, C) of the skull and its half width (R,) for angles in radians."""
         sine = np.sin(elevation)[:, None]
         y = sine * np.where(sine > 0, self.crown, self.chin)
         half, front, back = self._rows(y, sine)
@@ -41,7 +41,7 @@ class Skull:
         flat = np.maximum(1 - np.abs(s) ** power, 0) ** (1 / power)
         x = half * s
         z = np.where(c > 0, front * flat, back * c)
-        return x.astype(F), (y + 0 * x).astype(F), z.astype(F), half[:, 0]
+        return x.astype(F), y.astype(F), z.astype(F), half[:, 0]
 
     def over(self, azimuth: ArrayLike, angle: ArrayLike, lift: ArrayLike, *, drape: float = 0.0) -> tuple[Array, Array]:
         """Points ``lift`` above the scalp and the outward direction, (..., 3) each.
