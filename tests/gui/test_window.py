@@ -87,7 +87,6 @@ def test_named_layouts(name: str, window: MainWindow) -> None:
     assert visible(window) == set(LAYOUTS["browse"])
 
 
-@pytest.mark.qt_log_ignore("does not support raise", extend=True)
 def test_a_layout_remembers_what_was_changed_until_it_is_reset(window: MainWindow) -> None:
     window.docks["log"].close()
     window.act("layout.match")

@@ -42,12 +42,13 @@ def progress_text(job: Job) -> str:
     if job.rate and job.rate >= 1:
         parts.append(tr("{rate} {unit}/s", rate=round(job.rate), unit=job.request.unit))
     if job.eta_seconds is not None:
-        parts.append(tr("{time} left", time=_duration(job.eta_seconds)))
+        parts.append(tr("{time} left", time=_duration(job.eta_seconds, fine=False)))
     return " · ".join(parts) or tr("starting")
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 10:
+def _duration(seconds: float, *, fine: bool = True) -> str:
+    """For people; `fine` shows tenths of a second, which an estimate does not have."""
+    if seconds < 10 and fine:
         return f"{seconds:.1f} s"
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -139,6 +140,8 @@ class JobsDock(Panel):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(area)
+        for job in desk.jobs.jobs:
+            self._on_job(job)
         self._stop_jobs = desk.jobs.listen(self._on_job)
         self.destroyed.connect(self._stop_jobs)
 

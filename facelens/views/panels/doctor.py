@@ -25,16 +25,18 @@ from PySide6.QtWidgets import (
 
 from facelens.images.doctor import Finding
 from facelens.images.faceset import Ids
-from facelens.session.jobs import State
+from facelens.session.jobs import Job
 from facelens.session.selection import Mode
 from facelens.views import icons, theme
 from facelens.views.controls import EmptyState, Header, draw_text, label, plain_tip
+from facelens.views.docks.jobs import progress_text
 from facelens.views.grid import ThumbnailGrid
 from facelens.views.panel import Desk, Panel
 from facelens.words import plural, tr
 
 MARKS = {"error": ("cross", "bad"), "warning": ("warning", "warn"), "note": ("info", "text3")}
 FINDING = Qt.ItemDataRole.UserRole
+NOT_CHECKED = (tr("Not checked yet"), tr("The doctor reads every picture once and lists what is wrong."))
 
 
 class _Line(QStyledItemDelegate):
@@ -94,16 +96,14 @@ class DoctorPanel(Panel):
         self.grid.setAccessibleName(tr("Pictures of this finding"))
         self.grid.select.connect(self._on_select)
         self.grid.look.connect(self._on_look)
-        self.grid.open_face.connect(self._on_look)
+        self.grid.open_face.connect(self._on_open)
         self.clean = EmptyState(
             "check",
             tr("Nothing is wrong"),
             tr("Every picture could be read, and no doubles or lone identities were found."),
         )
-        self.waiting = EmptyState(
-            "doctor", tr("Not checked yet"), tr("The doctor reads every picture once and lists what is wrong.")
-        )
-        self.waiting.add_button(tr("Check the gallery"), lambda: desk.act("doctor.run"), primary=True)
+        self.waiting = EmptyState("doctor", *NOT_CHECKED)
+        self.check = self.waiting.add_button(tr("Check the gallery"), lambda: desk.act("doctor.run"), primary=True)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.waiting)
         self.pages.addWidget(self.clean)
@@ -113,6 +113,12 @@ class DoctorPanel(Panel):
         outer.setSpacing(0)
         outer.addWidget(self.header)
         outer.addWidget(self.pages, 1)
+        self._stop_jobs = desk.jobs.listen(self._on_job)
+        self.destroyed.connect(self._stop_jobs)
+
+    def close_panel(self) -> None:
+        self._stop_jobs()
+        super().close_panel()
 
     def _findings(self) -> QWidget:
         words = QVBoxLayout()
@@ -157,11 +163,24 @@ class DoctorPanel(Panel):
         if "excluded" in changed:
             self._show_finding()
         if diagnosis is None:
-            running = any(job.state is State.RUNNING and job.request.slot == "doctor" for job in self.desk.jobs.jobs)
-            self.header.set_subtitle(tr("checking") if running else "")
+            self._show_progress()
         else:
             count = plural(len(diagnosis.findings), "{n} finding", "{n} findings")
-            self.header.set_subtitle(tr("{n} faces checked, {count}", n=diagnosis.faces, count=count))
+            checked = plural(diagnosis.faces, "{n} face checked", "{n} faces checked")
+            self.header.set_subtitle(f"{checked}, {count}")
+
+    def _on_job(self, job: Job) -> None:
+        if job.request.slot == "doctor" and self.isVisible() and self.desk.workspace.diagnosis is None:
+            self._show_progress()
+
+    def _show_progress(self) -> None:
+        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == "doctor" and not job.state.ended]
+        self.header.set_subtitle(tr("checking") if jobs else "")
+        self.check.setVisible(not jobs)
+        if jobs:
+            self.waiting.set_message(tr("Checking the gallery"), progress_text(jobs[-1]))
+        else:
+            self.waiting.set_message(*NOT_CHECKED)
 
     def _fill(self) -> None:
         diagnosis = self.desk.workspace.diagnosis
@@ -222,3 +241,7 @@ class DoctorPanel(Panel):
 
     def _on_look(self, face: int) -> None:
         self.desk.store.update(selection=self.desk.workspace.selection.looking_at(face), initiator=self)
+
+    def _on_open(self, face: int) -> None:
+        self._on_look(face)
+        self.desk.act("view.loupe")
