@@ -333,4 +333,5 @@ def _sortable(numbers: NDArray[np.float64] | NDArray[np.float32] | NDArray[np.in
         turned = (signed >> whole(31 if small else 63)) | np.iinfo(whole).min
     else:
         signed, turned = numbers.astype(np.int64), np.int64(np.iinfo(np.int64).min)
-    return (signed ^ turned).view(np.uint32 if small else np.uint64)
+    keys: NDArray[np.unsignedinteger] = (signed ^ turned).view(np.uint32 if small else np.uint64)
+    return keys
