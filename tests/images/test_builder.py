@@ -168,6 +168,16 @@ def test_a_list_of_a_selection(people: Path, tmp_path: Path) -> None:
     assert "readable" not in again.columns
 
 
+def test_a_guard_and_a_quote_in_a_name_are_told_apart(tmp_path: Path, draw: Draw) -> None:
+    for seed, name in enumerate(("=1.png", "'=1.png", "''=1.png", "1.png")):
+        draw(f"g/{name}", seed)
+    faces = readers.read(tmp_path / "g").faces
+    for raw in (False, True):
+        builder.write_list(tmp_path / "g" / "list.csv", faces, np.arange(4), raw=raw)
+        again = readers.read(tmp_path / "g" / "list.csv").faces
+        assert list(again.paths) == list(faces.paths)
+
+
 def test_a_list_elsewhere_has_absolute_paths(people: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     faces = readers.read(people).faces
     path = tmp_path_factory.mktemp("far") / "list.csv"

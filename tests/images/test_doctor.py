@@ -106,6 +106,20 @@ def test_pictures_that_look_alike_but_differ_are_not_called_the_same(draw: Draw,
     assert "same picture" not in kinds(check(tmp_path / "g")[0])
 
 
+def test_fine_detail_tells_pictures_apart(tmp_path: Path) -> None:
+    """The coarse look is the same, so that only the comparison of pixels can tell."""
+    base = np.asarray(drawn(1), np.int16) // 8 + 110
+    y, x = np.mgrid[:64, :64]
+    (tmp_path / "g/ann").mkdir(parents=True)
+    for name, stripes in (("a", (x // 4) % 2), ("b", (y // 4) % 2)):
+        pixels = np.clip(base + 10 * stripes[..., None] - 5, 0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(tmp_path / f"g/ann/{name}.png")
+    faces = readers.read(tmp_path / "g").faces
+    looks = np.stack([doctor._look_bits(decode.read_face(faces, row)) for row in range(2)])
+    assert len(doctor.similar_looks(looks)) == 1
+    assert "same picture" not in kinds(doctor.diagnose(faces))
+
+
 def test_similar_looks_against_a_double_loop() -> None:
     rng = np.random.default_rng(0)
     look = rng.integers(0, 2**32, (60, 4), np.uint32)

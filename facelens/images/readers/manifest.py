@@ -481,7 +481,7 @@ def _say_where(file: Path, home: Path, paths: list[bytes], others: list[Path], n
     if others:
         names = ", ".join(escaped(other.name) for other in others[:3])
         notes.append(tr("Pictures of the same names are also in {folders}.", folders=names))
-    outside = sum(os.path.isabs(path) or b".." in path.split(b"/") for path in paths)
+    outside = sum(path[:1] == b"/" or (b".." in path and b".." in path.split(b"/")) for path in paths)
     if outside:
         one, many = "{n} path leads out of that folder.", "{n} paths lead out of that folder."
         notes.append(plural(outside, one, many))
