@@ -76,7 +76,7 @@ def warp(picture: NDArray[np.uint8], matrix: NDArray[np.float64], size: tuple[in
     image = Image.fromarray(picture)
     shrink = max(1, int(1 / max(scale, 1e-6)))
     if shrink > 1:
-        # Pixel centres: reduced pixel k covers the original from k * shrink on, so its centre is (k + 1/2) shrink - 1/2.
+        # A reduced pixel k covers the original from k * shrink on: its centre is at (k + 1/2) shrink - 1/2.
         image = image.reduce(shrink)
         matrix = matrix @ np.array([[shrink, 0, (shrink - 1) / 2], [0, shrink, (shrink - 1) / 2], [0, 0, 1]])
     back = np.linalg.inv(np.vstack([matrix, [0, 0, 1]]))
