@@ -20,6 +20,7 @@ from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
+from facelens.views.panel import Panel
 from facelens.views.sheets import BuildPairs, KeySheet, LocalData
 from facelens.words import plural, tr
 
@@ -335,7 +336,7 @@ def _with_ending(name: str, ending: str) -> Path:
 def _give_focus(region: QWidget) -> bool:
     from PySide6.QtCore import Qt
 
-    first = [region.focusProxy()] if region.focusProxy() is not None else []
+    first = [region.home()] if isinstance(region, Panel) else []
     for widget in (*first, region, *region.findChildren(QWidget)):
         if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             widget.setFocus(Qt.FocusReason.ShortcutFocusReason)

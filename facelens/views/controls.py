@@ -544,13 +544,14 @@ class Banner(QWidget):
         self._paint_icon()
         self.hide()
 
-    def set_message(self, text: str, detail: str = "", *, button: str = "") -> None:
+    def set_message(self, text: str, detail: str = "", *, button: str = "", tip: str = "") -> None:
         """Show the banner; an empty `text` hides it."""
         self._text.setText(text)
         self._detail.setText(detail)
         self._detail.setVisible(bool(detail))
         self._button.setText(button)
         self._button.setVisible(bool(button))
+        self._button.setToolTip(plain_tip(tip))
         self.setAccessibleName(tr("Problem"))
         self.setAccessibleDescription(f"{text} {detail}".strip())
         self.setVisible(bool(text))

@@ -125,7 +125,7 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(QByteArray(self.desk.settings.geometry))
         self._refresh_actions()
         self._show_status()
-        self.stage.panels["gallery"].setFocus()
+        self.stage.current.home().setFocus()
 
     # -- building
 
@@ -217,6 +217,9 @@ class MainWindow(QMainWindow):
         bar.setIconSize(QSize(16, 16))
         bar.toggleViewAction().setVisible(False)
         self.layouts = Segmented([(name, tr(name.capitalize())) for name in LAYOUTS], label=tr("Layout"), height=28)
+        for name in LAYOUTS:
+            id = f"layout.{name}"
+            self.layouts.button(name).setToolTip(f"{tr(BY_ID[id].text)} ({self.key_of(id)})")
         self.layouts.changed.connect(lambda i: self.act(f"layout.{tuple(LAYOUTS)[i]}"))
         self.find_button = QPushButton(
             icons.icon("search", colour="text3"), tr("Find a face, an identity or a command")

@@ -69,8 +69,10 @@ class Notice(QFrame):
         column.addWidget(self.details)
         if details:
             copy = QPushButton(icons.icon("copy"), tr("Copy details"))
+            copy.setToolTip(tr("Copy the message and its details, to put into a report"))
             copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{title}\n{text}\n\n{details}"))
             self.fold = QPushButton(tr("Show details"))
+            self.fold.setToolTip(tr("What the program itself said"))
             self.fold.setObjectName("flat")
             self.fold.clicked.connect(self._on_fold)
             foot = QHBoxLayout()

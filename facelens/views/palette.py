@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
 from shiboken6 import isValid
 
 from facelens.images.faceset import FaceSet
@@ -153,6 +152,7 @@ class Palette(QFrame):
         self.line.setFixedHeight(34)
         self.line.setPlaceholderText(tr("Find a face, an identity or a command"))
         self.line.setAccessibleName(tr("Find a face, an identity or a command"))
+        self.line.setToolTip(tr("Arrows choose, Enter runs, Esc closes."))
         self.line.addAction(icons.icon("search", colour="text3"), QLineEdit.ActionPosition.LeadingPosition)
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)

@@ -90,6 +90,10 @@ class Panel(QWidget):
         """What the header says beside the title."""
         return ""
 
+    def home(self) -> QWidget:
+        """Where the keyboard belongs when one comes to this panel. (A focus proxy would hide the rest from Tab.)"""
+        return self
+
     def refresh(self, changed: frozenset[str]) -> None:
         """Show the workspace; `changed` names the fields that differ from what is on screen."""
 

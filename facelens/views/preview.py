@@ -21,11 +21,11 @@ from facelens.views.controls import label
 from facelens.words import escaped, tr
 
 ROLES = (
-    ("path", "Picture file"),
-    ("identity", "Identity"),
-    ("split", "Split"),
-    ("template", "Template"),
-    ("camera", "Camera"),
+    ("path", "Picture file", "The column with the names of the picture files, from the folder of the manifest"),
+    ("identity", "Identity", "The column that says who it is; faces with the same value are one person"),
+    ("split", "Split", "The column that says train, test or gallery"),
+    ("template", "Template", "The column that gathers pictures of one enrolment"),
+    ("camera", "Camera", "The column that names the camera; used by re-identification protocols"),
 )
 
 
@@ -50,9 +50,10 @@ class ImportPreview(QDialog):
                 table.setItem(i, k, QTableWidgetItem(escaped(str(value))))
         self.combos: dict[str, QComboBox] = {}
         form = QFormLayout()
-        for role, text in ROLES:
+        for role, text, tip in ROLES:
             combo = QComboBox()
             combo.setAccessibleName(tr(text))
+            combo.setToolTip(tr(tip))
             combo.addItem(tr("none"), "")
             for name in preview.header:
                 combo.addItem(escaped(name), name)

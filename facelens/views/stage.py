@@ -72,7 +72,7 @@ class Stage(QWidget):
 
     def _on_tab(self, index: int) -> None:
         self.pages.setCurrentIndex(index)
-        self.current.setFocus()
+        self.current.home().setFocus()
         self.moved.emit(self.word)
 
     def _fill(self, menu: QMenu) -> None:

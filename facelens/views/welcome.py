@@ -36,7 +36,9 @@ class Welcome(EmptyState):
         )
         self.desk = desk
         self.first = self.add_button(tr("Open gallery…"), lambda: desk.act("gallery.open"), primary=True)
-        self.add_button(tr("Open the sample gallery"), lambda: desk.act("gallery.open_sample"))
+        self.first.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        sample = self.add_button(tr("Open the sample gallery"), lambda: desk.act("gallery.open_sample"))
+        sample.setToolTip(tr("Drawn faces of people who do not exist, every variation known"))
         self.add_extra(self._tasks())
         self.recent = QVBoxLayout()
         self.recent.setSpacing(0)

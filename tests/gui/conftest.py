@@ -1,7 +1,7 @@
 """Windows, panels and small galleries for the tests of the views.
 
-A test that uses `window` or `panel` fails when it leaves a thread, a process or a top-level widget behind; pytest-qt fails
-it when an exception escaped in a slot or Qt warned.
+A test that uses `window` or `panel` fails when it leaves a thread, a process or a top-level widget behind. pytest-qt
+fails it when an exception escaped in a slot or Qt warned.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
@@ -50,7 +51,7 @@ def test_cards_stack_without_overlap_and_the_oldest_goes(window: MainWindow, pum
     cards = window.notices.cards
     assert [card.accessibleName() for card in cards] == [f"notice {i}" for i in range(2, MOST + 2)]
     boxes = [card.geometry() for card in cards]
-    for a, b in zip(boxes, boxes[1:]):
+    for a, b in pairwise(boxes):
         assert a.bottom() < b.top()
     assert all(window.stage.rect().contains(box) for box in boxes)
 

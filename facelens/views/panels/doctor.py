@@ -82,7 +82,6 @@ class DoctorPanel(Panel):
         self.list.setItemDelegate(_Line(self.list))
         self.list.setMouseTracking(True)
         self.list.setAccessibleName(tr("Findings"))
-        self.setFocusProxy(self.list)
         self.list.currentItemChanged.connect(lambda *_: self._show_finding())
         self.message = label(name="strong", wrap=True)
         self.detail = label(name="small", wrap=True)
@@ -104,6 +103,7 @@ class DoctorPanel(Panel):
         )
         self.waiting = EmptyState("doctor", *NOT_CHECKED)
         self.check = self.waiting.add_button(tr("Check the gallery"), lambda: desk.act("doctor.run"), primary=True)
+        self.check.setToolTip(tr("Reads every picture once; nothing on disk changes"))
         self.pages = QStackedWidget()
         self.pages.addWidget(self.waiting)
         self.pages.addWidget(self.clean)
@@ -115,6 +115,9 @@ class DoctorPanel(Panel):
         outer.addWidget(self.pages, 1)
         self._stop_jobs = desk.jobs.listen(self._on_job)
         self.destroyed.connect(self._stop_jobs)
+
+    def home(self) -> QWidget:
+        return self.list if self.list.isVisible() else self.check
 
     def close_panel(self) -> None:
         self._stop_jobs()

@@ -69,7 +69,6 @@ class GalleryPanel(Panel):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.pages)
         self._connect()
-        self.setFocusProxy(self.welcome.first)
 
     def _build_controls(self) -> QWidget:
         row = QWidget()
@@ -209,9 +208,13 @@ class GalleryPanel(Panel):
         if place == self.pages.currentIndex():
             return
         self.pages.setCurrentIndex(place)
-        self.setFocusProxy(self.grid if place else self.welcome.first)
         if not isinstance(QApplication.focusWidget(), QLineEdit):
-            self.setFocus()
+            self.home().setFocus()
+
+    def home(self) -> QWidget:
+        if self.pages.currentIndex() == 0:
+            return self.welcome.first
+        return (self.grid, self.loupe, self.compare)[self.views.currentIndex()]
 
     def _show_rows(self) -> None:
         workspace = self.desk.workspace
@@ -286,6 +289,7 @@ class GalleryPanel(Panel):
                 tr("{n} of {total} pictures could not be read and are left out.", n=bad, total=len(workspace.faces)),
                 tr("All other pictures are here. The list says what is wrong with each."),
                 button=tr("Show them"),
+                tip=tr("Opens the doctor's list (Ctrl+D)"),
             )
         else:
             self.banner.set_message("")
