@@ -197,7 +197,7 @@ def test_tab_reaches_the_control_row_and_the_docks(browsing: MainWindow) -> None
     for control in (panel.sort, panel.direction, panel.group, panel.size_slider, panel.grid):
         assert control in reached
     assert any(panel.mode.isAncestorOf(part) for part in reached)
-    assert browsing.stage.tabs in reached and browsing. in reached and browsing.theme_button in reached
+    assert browsing.stage.tabs in reached and browsing.find_button in reached and browsing.theme_button in reached
     assert browsing.panel("filter").line in reached
     assert browsing.panel("identities").search in reached and browsing.panel("identities").list in reached
     assert browsing.panel("sources").list in reached

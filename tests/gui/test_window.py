@@ -60,7 +60,7 @@ def test_nothing_is_squeezed_below_its_least_size(
     assert (window.width(), window.height()) == size, "the content forces the window larger"
     assert window.stage.width() >= window.stage.minimumWidth()
     squeezed = []
-    for part in window.findChildren(type(window.theme_button)) + window.findChildren(type(window.)):
+    for part in window.findChildren(type(window.theme_button)) + window.findChildren(type(window.find_button)):
         if part.isVisible() and part.width() + 1 < part.minimumSizeHint().width() and part.text():
             squeezed.append((part.text(), part.width(), part.minimumSizeHint().width()))
     assert not squeezed
