@@ -21,7 +21,7 @@ from facelens.images import decode
 from facelens.images.faceset import CAMERA, MEDIA, QUALITY, ROLE, SPLIT, TEMPLATE, Column, FaceSet
 from facelens.images.readers import lfw, table
 from facelens.images.readers.folders import folder_identities, present
-from facelens.images.readers.layout import Options, Reading, Recognised, is_picture_name
+from facelens.images.readers.layout import Glance, Options, Reading, Recognised, is_picture_name
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -337,6 +337,8 @@ def _assemble(
         raise InputError(message, hint=tr("Say in which folder the pictures are."), details=f"{home}")
     home, paths = _relative(home, paths)
     _say_where(file, home, paths, others, notes)
+    if opened.is_dir():
+        _say_unlisted(file, home, paths, notes)
     if landmarks is not None:
         landmarks = landmarks[keep]
         if not _landmarks_fit(home, paths, landmarks):
@@ -485,6 +487,16 @@ def _say_where(file: Path, home: Path, paths: list[bytes], others: list[Path], n
     if outside:
         one, many = "{n} path leads out of that folder.", "{n} paths lead out of that folder."
         notes.append(plural(outside, one, many))
+
+
+def _say_unlisted(file: Path, home: Path, paths: list[bytes], notes: list[str]) -> None:
+    # Somebody who opened the folder, not the table, may expect to see everything in it.
+    glance = Glance(home)
+    left = len(set(glance.pictures()) - set(paths))
+    if left:
+        one, many = "{n} picture there is not listed in {name}.", "{n} pictures there are not listed in {name}."
+        said = plural(left, one.replace("{name}", escaped(file.name)), many.replace("{name}", escaped(file.name)))
+        notes.append(said if glance.complete else tr("At least {what}", what=said))
 
 
 def _landmarks(

@@ -234,6 +234,8 @@ def test_a_folder_is_read_through_its_manifest(flat: Path) -> None:
     assert seen is not None and (seen.kind, seen.pictures, seen.identities) == ("manifest", 2, 2)
     assert names(readers.read(flat)) == ["ann", "bo"]
     assert readers.read(flat).faces.name == flat.name
+    assert "2 pictures there are not listed in manifest.csv." in readers.read(flat).notes
+    assert not readers.read(flat / "manifest.csv").notes
     write(flat, "path,identity\nx.png,ann\ny.png,bo\n", "manifest.csv")  # pictures of another place
     assert len(readers.read(flat).faces) == 4
 
