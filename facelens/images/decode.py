@@ -13,7 +13,6 @@ import struct
 import warnings
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,7 +174,7 @@ def _face(faces: FaceSet, row: int) -> str:
 
 
 def _shown(path: str | bytes | os.PathLike[Any]) -> str:
-    return escaped(Path(os.fsdecode(path)).name)
+    return escaped(os.path.basename(os.fsdecode(path)))
 
 
 def _opened(path: str | bytes | os.PathLike[Any]) -> io.BufferedReader:
