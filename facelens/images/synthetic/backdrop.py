@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from facelens.images.synthetic.mesh import Array, F, Floats, linear
+from facelens.images.synthetic.mesh import Array, F, Floats
 
 _WALLS = (
     (205, 198, 188),
@@ -18,14 +18,13 @@ _WALLS = (
     (168, 172, 150),
 )
 _GREENS = ((92, 120, 74), (120, 146, 96), (66, 94, 70), (148, 160, 110))
-_LAMP, _DAYLIGHT = np.array([255, 240, 214], F), np.array([222, 236, 250], F)
-_LINEAR = linear(np.arange(256))
+_LIGHTS = np.array([[255, 240, 214], [222, 236, 250]], F)  # a lamp, daylight
+CELLS = 28
 
 
-def draw_backdrop(size: int, rng: np.random.Generator) -> Floats:
-    """A (size, size, 3) picture in linear light, about half as bright as white paper."""
-    n = 28
-    t = np.linspace(0, 1, n, dtype=F)
+def draw_backdrop(rng: np.random.Generator) -> Floats:
+    """A (28, 28, 3) picture in linear light, about half as bright as white paper; it is out of focus anyway."""
+    t = np.linspace(0, 1, CELLS, dtype=F)
     v, u = t[:, None], t[None]
     kind = rng.random()
     wall = np.array(_WALLS[rng.integers(len(_WALLS))], F)
@@ -36,12 +35,13 @@ def draw_backdrop(size: int, rng: np.random.Generator) -> Floats:
     elif kind < 0.75:
         wall = wall * F(rng.uniform(0.6, 0.95))
         picture = wall * (F(1.08) - F(0.25) * v + 0 * u)[..., None]
-        for _ in range(int(rng.integers(3, 6))):
-            x0, w = rng.uniform(-0.1, 0.9), rng.uniform(0.10, 0.4)
-            y0, h = rng.uniform(-0.2, 0.7), rng.uniform(0.25, 0.9)
-            inside = F(0.75) * _soft(u, x0, x0 + w) * _soft(v, y0, y0 + h)
-            tone = (wall * rng.uniform(0.55, 1.45) + rng.normal(0, 10, 3)).astype(F)
-            picture += (tone - picture) * inside[..., None]
+        count = int(rng.integers(3, 6))
+        x0, w = rng.uniform(-0.1, 0.9, count), rng.uniform(0.10, 0.4, count)
+        y0, h = rng.uniform(-0.2, 0.7, count), rng.uniform(0.25, 0.9, count)
+        across, down = _soft(t, x0, x0 + w), _soft(t, y0, y0 + h)
+        tones = wall * rng.uniform(0.55, 1.45, (count, 1)) + rng.normal(0, 10, (count, 3))
+        for k in range(count):
+            picture += (tones[k].astype(F) - picture) * (F(0.75) * down[k][:, None] * across[k])[..., None]
     else:
         sky = np.array([188, 206, 220], F) * F(rng.uniform(0.8, 1.05))
         green = np.array(_GREENS[rng.integers(len(_GREENS))], F) * F(rng.uniform(0.8, 1.15))
@@ -49,16 +49,20 @@ def draw_backdrop(size: int, rng: np.random.Generator) -> Floats:
         below = np.clip((v + F(0.06) * np.sin(u * 9 + F(phase)) - F(horizon)) / F(0.35), 0, 1)
         picture = sky + (green - sky) * below[..., None]
         leaves = Image.fromarray(rng.normal(0, 16, (8, 8)).astype(F))
-        picture += np.asarray(leaves.resize((n, n), Image.Resampling.BICUBIC))[..., None] * (F(0.35) + below[..., None])
+        leaves = leaves.resize((CELLS, CELLS), Image.Resampling.BICUBIC)
+        picture += np.asarray(leaves)[..., None] * (F(0.35) + below[..., None])
     if kind >= 0.45:
-        for _ in range(int(rng.integers(3, 9))):
-            cx, cy, r = rng.uniform(0, 1), rng.uniform(0, 0.8), rng.uniform(0.03, 0.09)
-            disc = np.clip((F(r) - np.hypot(u - F(cx), v - F(cy))) / F(0.035) + F(0.5), 0, 1)
-            light = _LAMP if rng.random() < 0.6 else _DAYLIGHT
-            picture += (light - picture) * (F(rng.uniform(0.10, 0.35)) * disc)[..., None]
-    small = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
-    return np.asarray(_LINEAR[np.asarray(small.resize((size, size), Image.Resampling.BICUBIC))], F)
+        count = int(rng.integers(3, 9))
+        cx, cy, r, strength = (
+            rng.uniform([0, 0, 0.03, 0.10], [1, 0.8, 0.09, 0.35], (count, 4)).astype(F).T[..., None, None]
+        )
+        discs = strength * np.clip((r - np.hypot(u - cx, v - cy)) / F(0.035) + F(0.5), 0, 1)
+        lights = _LIGHTS[(rng.random(count) < 0.4).astype(int)]
+        picture = picture * (1 - discs.sum(0).clip(0, 1))[..., None] + np.tensordot(discs, lights, (0, 0))
+    return np.asarray((picture.clip(0, 255) / F(255)) ** F(2.2), F)
 
 
-def _soft(t: Array, low: float, high: float) -> Array:
-    return np.asarray(np.clip((t - F(low)) / F(0.06), 0, 1) * np.clip((F(high) - t) / F(0.06), 0, 1))
+def _soft(t: Floats, low: Array, high: Array) -> Floats:
+    """1 from low to high with soft ends, (count, CELLS)."""
+    rise, fall = (t - low[:, None]) / 0.06, (high[:, None] - t) / 0.06
+    return np.asarray(np.clip(rise, 0, 1) * np.clip(fall, 0, 1), F)

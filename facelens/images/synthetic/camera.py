@@ -26,7 +26,7 @@ def camera_gain(photo: Photo) -> Floats:
     return np.array([gain * (1 + 0.05 * photo.warmth), gain, gain * (1 - 0.06 * photo.warmth)], F)
 
 
-def develop(picture: Floats, photo: Photo, rng: np.random.Generator) -> NDArray[np.uint8]:
+def develop(picture: Floats, photo: Photo) -> NDArray[np.uint8]:
     """The pixels of a picture (size, size, 3) in display values 0..1, in the order lens, sensor, file: blur, lowres,
     noise, jpeg."""
     size = picture.shape[0]
@@ -39,10 +39,10 @@ def develop(picture: Floats, photo: Photo, rng: np.random.Generator) -> NDArray[
         n = max(6, round(size * 2 ** (-3.4 * photo.lowres)))
         small = Image.fromarray((picture * 255 + 0.5).astype(np.uint8)).resize((n, n), Image.Resampling.BOX)
         picture = np.asarray(small.resize((size, size), Image.Resampling.BILINEAR), F) / F(255)
-    if photo.noise > 0:
-        grain = rng.standard_normal(picture.shape, dtype=F)
-        picture = picture + grain * F(0.36 * photo.noise) * (F(0.5) + picture * F(0.5))
-    pixels = (np.clip(picture, 0, 1) * 255 + 0.5).astype(np.uint8)
+    from facelens.images.synthetic.kernels import expose
+
+    pixels = np.empty(picture.shape, np.uint8)
+    expose(np.ascontiguousarray(picture), 0.36 * photo.noise, photo.seed, pixels)
     if photo.jpeg > 0:
         import simplejpeg
 

@@ -40,7 +40,7 @@ def expression_numbers(head: Head, photo: Photo, light: Floats) -> Floats:
     e[39:42] = (
         np.minimum(head.hair_colour * 0.85 + 0.004, head.skin * 0.62)
         if identity.beard == "stubble"
-        else head.hair_colour * 0.9
+        else head.hair_colour * (0.68 if identity.beard == "moustache" else 0.9) + 0.008
     )
     e[42] = identity.beard == "stubble"
     e[43:46] = p["asym_nose"], p["nose_w"], p["nose_len"]

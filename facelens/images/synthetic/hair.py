@@ -125,7 +125,7 @@ def _shell(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
     top = np.radians(89.5)
     angle = top + (end - top) * s
     th = azimuth[None] + 0 * s
-    lift = _thickness(identity, th, angle)
+    lift = _thickness(identity, th, angle) * (0.93 if style in _LONG else 1.0)
     shade = np.ones_like(lift)
     taper = 0.24 if style in _LONG else 0.50 if style in ("pixie", "crop") else 0.30
     edge = np.sqrt(np.maximum(1 - np.clip((s - 1 + taper) / taper, 0, 1) ** 2, 0))
@@ -285,10 +285,10 @@ def _locks(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
             az = a0[:, None] + (a1 - a0)[:, None] * np.minimum(1, s * 1.9) ** 0.75
             e1 = ends + 0.05 * z
             an = e0[:, None] + (e1 - e0)[:, None] * s**1.15
-            wave = {"bob": 0.0, "long": 0.035 * identity.wave, "wavy": 0.085}[style]
+            wave = {"bob": 0.0, "long": 0.035 * identity.wave, "wavy": 0.062}[style]
             hang = ramp(0.3, -0.4, an)
             phase = rng.uniform(0, 1.2, 13)[:, None]
-            az = az + wave * np.sin(an * (8.5 if style == "wavy" else 5.0) + phase + sgn) * hang
+            az = az + wave * np.sin(an * (7.5 if style == "wavy" else 5.0) + phase + sgn) * hang
             extra = (
                 0.018
                 + 0.004 * z[:, None]
@@ -316,11 +316,11 @@ def _locks(identity: Identity, skull: Skull, colour: Floats, rng: np.random.Gene
         base = _thickness(identity, az, np.minimum(an, np.radians(89.5)))
         # over the bare forehead a lock lies on the skin instead of floating at the shell's height
         bare = ramp(0.30, -0.06, an - _angle(skull, hairline(identity, np.degrees(az))))
-        base = base * (1 - 0.80 * bare) * mix(0.75, 1.0, ramp(0.0, 0.3, s))
+        base = base * (1 - 0.80 * bare) * mix(0.95 if style in _LONG else 0.70, 1.0, ramp(0.0, 0.3, s))
         path, outward = skull.over(az, an, base + extra, drape=drape)
         anchor, _ = skull.over(az, an, 0.0 * an - 0.06, drape=drape)
         tone = colour[None] * rng.normal(1.0, 0.06, (len(az), 1)).clip(0.85, 1.15)
-        openness = 0.80 + 0.20 * ramp(0, 0.35, s) + 0 * az
+        openness = 0.88 + 0.12 * ramp(0, 0.35, s) + 0 * az
         out.append(
             ribbons(
                 path, outward, width=width, albedo=np.maximum(tone, 0.003), gloss=0.42, openness=openness, anchor=anchor

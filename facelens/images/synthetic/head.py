@@ -83,7 +83,7 @@ def build_head(identity: Identity, *, size: int = 112) -> Head:
     # the scalp shows through at the hairline: a soft tint instead of an edge
     line = hairline(identity, np.degrees(azimuth))[None]
     cover = ramp(-0.035, 0.09, y - line)
-    strength = {"bald": 0.0, "buzz": 0.80, "recede": 0.75}.get(identity.style, 0.88)
+    strength = {"bald": 0.0, "buzz": 0.62, "recede": 0.75}.get(identity.style, 0.88)
     grain = 1 + (0.16 if identity.style == "buzz" else 0.05) * rng.normal(size=x.shape)
     colour = mix(colour, np.maximum(hair_colour, 0.004) * grain[..., None], (strength * cover)[..., None])
     rest = np.stack([x, np.broadcast_to(y, x.shape), z + relief * front], -1).astype(F)
@@ -319,10 +319,14 @@ def _cavities(rest: Floats, front: Array, detail: float) -> Array:
     """How open each point is to light from all around: dips are darker, ridges lighter."""
     from scipy.ndimage import uniform_filter
 
-    height = mix(np.linalg.norm(rest, axis=-1), rest[..., 2], front).astype(F)
     size = round(15 * detail) | 1
-    smooth = uniform_filter(uniform_filter(height, size, mode="nearest"), size, mode="nearest")
-    d = height - smooth
+
+    def dip(height: Floats) -> Array:
+        smooth = uniform_filter(uniform_filter(height, size, mode="nearest"), size, mode="nearest")
+        return np.asarray(height - smooth)
+
+    # depth tells on the face, distance from the centre behind it; mixing the two heights first would leave a seam
+    d = mix(F(0.4) * dip(np.linalg.norm(rest, axis=-1).astype(F)), dip(np.ascontiguousarray(rest[..., 2])), front)
     return np.asarray(np.clip(1 + 4.2 * np.minimum(d, 0) + 0.9 * np.maximum(d, 0), 0.5, 1.1))
 
 

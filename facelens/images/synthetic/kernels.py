@@ -550,14 +550,30 @@ def shade(which, kind, bary, depth, triangles, V, L, E, light, axes, half, shado
             rgb[i, j, 0], rgb[i, j, 1], rgb[i, j, 2] = r, g, bl
 
 
-@_jit
-def resolve(which, rgb, face, backdrop, ss, gain, tone, image, mask):
+@_loose
+def blend(grid, y, x, c):
+    """Quadratic B-spline through a coarse picture: smooth where straight lines between cells would show."""
+    i, j = min(max(int(y + 0.5), 1), grid.shape[0] - 2), min(max(int(x + 0.5), 1), grid.shape[1] - 2)
+    fy, fx = y - i, x - j
+    a0, a1, a2 = 0.5 * (0.5 - fy) ** 2, 0.75 - fy * fy, 0.5 * (0.5 + fy) ** 2
+    b0, b1, b2 = 0.5 * (0.5 - fx) ** 2, 0.75 - fx * fx, 0.5 * (0.5 + fx) ** 2
+    top = b0 * grid[i - 1, j - 1, c] + b1 * grid[i - 1, j, c] + b2 * grid[i - 1, j + 1, c]
+    mid = b0 * grid[i, j - 1, c] + b1 * grid[i, j, c] + b2 * grid[i, j + 1, c]
+    low = b0 * grid[i + 1, j - 1, c] + b1 * grid[i + 1, j, c] + b2 * grid[i + 1, j + 1, c]
+    return a0 * top + a1 * mid + a2 * low
+
+
+@_loose
+def resolve(which, rgb, face, backdrop, dim, ss, gain, tone, image, mask):
     """Average ss x ss samples to a pixel over the backdrop; image (h, h, 3) display values 0..1, mask (h, h) in 0..1.
 
-    tone is the display value at evenly spaced square roots of light from 0 to 2.
+    backdrop is a coarse picture (m, m, 3) in linear light, dim its brightness; tone is the display value at evenly
+    spaced square roots of light from 0 to 2.
     """
     h, top = image.shape[0], tone.shape[0] - 1
     share = 1.0 / (ss * ss)
+    scale = (backdrop.shape[0] - 1.0) / h
+    total = np.empty(3)
     for i in range(h):
         for j in range(h):
             r = g = b = f = 0.0
@@ -577,10 +593,32 @@ def resolve(which, rgb, face, backdrop, ss, gain, tone, image, mask):
             if skipped > 0:
                 k = (ss * ss - empty) / (ss * ss - empty - skipped)
                 r, g, b, f = r * k, g * k, b * k, f * k
-            r = gain[0] * share * (r + empty * backdrop[i, j, 0])
-            g = gain[1] * share * (g + empty * backdrop[i, j, 1])
-            b = gain[2] * share * (b + empty * backdrop[i, j, 2])
-            image[i, j, 0] = tone[int(math.sqrt(min(max(r, 0.0), 4.0)) * 0.5 * top)]
-            image[i, j, 1] = tone[int(math.sqrt(min(max(g, 0.0), 4.0)) * 0.5 * top)]
-            image[i, j, 2] = tone[int(math.sqrt(min(max(b, 0.0), 4.0)) * 0.5 * top)]
+            total[0], total[1], total[2] = r, g, b
+            for c in range(3):
+                if empty > 0:
+                    total[c] += empty * dim * blend(backdrop, (i + 0.5) * scale, (j + 0.5) * scale, c)
+                light = min(max(gain[c] * share * total[c], 0.0), 4.0)
+                image[i, j, c] = tone[int(math.sqrt(light) * 0.5 * top)]
             mask[i, j] = f * share
+
+
+@_jit
+def expose(image, noise, seed, pixels):
+    """Sensor noise and rounding to 8 bits; noise is the standard deviation in full light, half of it in the dark.
+
+    Four 16-bit uniform numbers added are near enough to a normal one, and five times as fast to draw.
+    """
+    state = np.uint64(seed) * np.uint64(2685821657736338717) + np.uint64(88172645463325252)
+    flat, out = image.reshape(-1), pixels.reshape(-1)
+    scale = noise * 1.7320508 / 65535.0
+    for k in range(flat.shape[0]):
+        v = flat[k]
+        if noise > 0.0:
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            s = state
+            t = float(s & np.uint64(65535)) + float((s >> np.uint64(16)) & np.uint64(65535))
+            t += float((s >> np.uint64(32)) & np.uint64(65535)) + float(s >> np.uint64(48))
+            v += (t - 131070.0) * scale * (0.5 + 0.5 * v)
+        out[k] = int(min(max(v, 0.0), 1.0) * 255.0 + 0.5)

@@ -236,7 +236,7 @@ def _hat(head: Head, s: float, rng: np.random.Generator) -> list[Mesh]:
     out.append(sheet(points, tint, material=PLAIN, outward=outward, gloss=0.0, openness=openness, two_sided=True))
     if cap:
         t, q = np.meshgrid(np.linspace(-1.12, 1.12, 48), np.linspace(0, 1, 16))
-        base, _ = skull.over(t, np.arcsin(np.clip((edge - 0.03 + 0 * t) / skull.crown, -1, 1)), 0.05)
+        base, _ = skull.over(t, np.arcsin(np.clip((edge + 0.04 + 0 * t) / skull.crown, -1, 1)), 0.03)
         reach = 0.46 * np.cos(t * 1.35).clip(0) ** 0.6
         points = base + np.stack(
             [0.10 * q * np.sin(t), -0.14 * q * q - 0.02 * q - 0.08 * q * np.sin(t) ** 2, reach * q], -1

@@ -93,20 +93,30 @@ def render(head: Head, photo: Photo) -> Rendered:
     bary = np.empty((n, n, 2), F)
     kernels.rasterise(screen, view, mesh.triangles, mesh.two_sided, mesh.material, depth, which, kind, bary)
     light = _light_numbers(photo, to_light, wardrobe)
-    rgb, face = np.zeros((n, n, 3), F), np.zeros((n, n), F)
+    rgb, face = np.empty((n, n, 3), F), np.zeros((n, n), F)
     kernels.shade(
         which, kind, bary, depth, mesh.triangles, view, mesh.look, numbers, light, axes, SHADOW_HALF, shadow, rgb, face,
     )  # fmt: skip
     picture, mask = np.empty((size, size, 3), F), np.empty((size, size), F)
-    backdrop = draw_backdrop(size, rng) * F(0.25 + 0.65 * photo.key)
-    kernels.resolve(which, rgb, face, backdrop, SAMPLES, camera_gain(photo), tone_curve(), picture, mask)
+    kernels.resolve(
+        which,
+        rgb,
+        face,
+        draw_backdrop(rng),
+        0.25 + 0.65 * photo.key,
+        SAMPLES,
+        camera_gain(photo),
+        tone_curve(),
+        picture,
+        mask,
+    )
     points3 = face_points(head, photo, surface, numbers) @ turn.T
     scale = focal / (1 - points3[:, 2] / CAMERA)
     flat = np.stack([centre_x + points3[:, 0] * scale, centre_y - points3[:, 1] * scale], 1)
     visible = _seen(flat, points3[:, 2], depth)
     points = np.asarray(flat / SAMPLES, F)
     return Rendered(
-        picture=develop(picture, photo, rng),
+        picture=develop(picture, photo),
         landmarks=np.asarray(five_points(points), F),
         points=points,
         visible=visible,
