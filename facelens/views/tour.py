@@ -31,8 +31,20 @@ PATIENCE = 120.0  # seconds for one step
 
 def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path | None = None) -> list[Path]:
     """Write a picture of every panel in each theme, and every figure a panel can export; returns the files."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = tr("The folder {path} cannot be made: {why}.", path=out, why=error.strerror)
+        raise FaceLensError(message, hint=tr("Choose another folder with --out.")) from error
     crashes: list[BaseException] = []
     restore = log.install(on_crash=lambda error, trace: crashes.append(error))
+    try:
+        return _walk(out, themes, gallery or sample_data(), crashes)
+    finally:
+        restore()  # before an error leaves: whoever calls must hear of it
+
+
+def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseException]) -> list[Path]:
     app = make_application()
     written: list[Path] = []
     for scheme in themes:
@@ -41,7 +53,7 @@ def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path 
         window = MainWindow(Settings(theme=scheme), remember=False)
         window.resize(*SIZE)
         window.show()
-        guide = Guide(window, out, scheme=scheme, gallery=gallery or sample_data(), crashes=crashes)
+        guide = Guide(window, out, scheme=scheme, gallery=gallery, crashes=crashes)
         try:
             for name, step in STEPS:
                 step(guide)
@@ -53,7 +65,6 @@ def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path 
             window.close()
             window.deleteLater()
             app.sendPostedEvents(None, 0)
-    restore()
     return written
 
 
@@ -64,7 +75,6 @@ class Guide:
         self, window: MainWindow, out: Path, *, scheme: str, gallery: Path, crashes: list[BaseException]
     ) -> None:
         self.window, self.out, self.scheme, self.gallery, self.crashes = window, out, scheme, gallery, crashes
-        out.mkdir(parents=True, exist_ok=True)
 
     def settle(self) -> None:
         """Wait until no job runs and no thumbnail is awaited."""
