@@ -218,12 +218,25 @@ def rasterise(screen, depth, triangles, two_sided, material, zbuf, which, kind, 
         mat = material[a]
         za, zb, zc = depth[a, 2], depth[b, 2], depth[c, 2]
         step_b, step_c = (ay - cy) * inv, (by - ay) * inv
+        wide = j1 - j0 > 3
         for i in range(i0, i1 + 1):
             x, y = j0 + 0.5 - ax, i + 0.5 - ay
             wb = (x * (ay - cy) + (cx - ax) * y) * inv
             wc = (x * (by - ay) - (bx - ax) * y) * inv
+            first = j0
+            if wide:  # go straight to where the row enters the triangle
+                skip = 0.0
+                if wb < 0.0 and step_b > 0.0:
+                    skip = -wb / step_b
+                if wc < 0.0 and step_c > 0.0:
+                    skip = max(skip, -wc / step_c)
+                if wb + wc > 1.0 and step_b + step_c < 0.0:
+                    skip = max(skip, (1.0 - wb - wc) / (step_b + step_c))
+                hop = min(int(skip), j1 - j0 + 1)
+                first += hop
+                wb, wc = wb + hop * step_b, wc + hop * step_c
             inside = False
-            for j in range(j0, j1 + 1):
+            for j in range(first, j1 + 1):
                 if wb >= -1e-6 and wc >= -1e-6 and wb + wc <= 1.000001:
                     inside = True
                     z = za + (zb - za) * wb + (zc - za) * wc
@@ -395,7 +408,7 @@ def shade(which, kind, bary, depth, triangles, V, L, E, light, axes, half, shado
             mat = kind[i, j]
             if (i + j) & 1 and _even(i & ~1, j & ~1, kind, depth):
                 x, y = abs(L[a, 3]), L[a, 4]
-                painted = (x < 0.56 and E[1] - 0.16 < y < E[18] + 0.14) or (x < 0.36 and abs(y - E[27]) < 0.16)
+                painted = (0.06 < x < 0.54 and E[1] - 0.12 < y < E[18] + 0.11) or (x < 0.34 and abs(y - E[27]) < 0.14)
                 if mat != SKIN_FACE or not painted:
                     face[i, j] = -1.0
                     continue
@@ -405,7 +418,8 @@ def shade(which, kind, bary, depth, triangles, V, L, E, light, axes, half, shado
             ny = wa * V[a, 4] + wb * V[b, 4] + wc * V[c, 4]
             nz = wa * V[a, 5] + wb * V[b, 5] + wc * V[c, 5]
             q = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz + 1e-12)
-            behind = nz < 0.0 and mat >= HAIR
+            # at an outline smooth normals lean a little backwards; only a real inside is turned over
+            behind = nz * q < -0.2 and mat >= HAIR
             if behind:
                 q = -q
             nx, ny, nz = nx * q, ny * q, nz * q
@@ -551,16 +565,19 @@ def shade(which, kind, bary, depth, triangles, V, L, E, light, axes, half, shado
 
 
 @_loose
-def blend(grid, y, x, c):
+def blend(grid, y, x):
     """Quadratic B-spline through a coarse picture: smooth where straight lines between cells would show."""
     i, j = min(max(int(y + 0.5), 1), grid.shape[0] - 2), min(max(int(x + 0.5), 1), grid.shape[1] - 2)
     fy, fx = y - i, x - j
-    a0, a1, a2 = 0.5 * (0.5 - fy) ** 2, 0.75 - fy * fy, 0.5 * (0.5 + fy) ** 2
-    b0, b1, b2 = 0.5 * (0.5 - fx) ** 2, 0.75 - fx * fx, 0.5 * (0.5 + fx) ** 2
-    top = b0 * grid[i - 1, j - 1, c] + b1 * grid[i - 1, j, c] + b2 * grid[i - 1, j + 1, c]
-    mid = b0 * grid[i, j - 1, c] + b1 * grid[i, j, c] + b2 * grid[i, j + 1, c]
-    low = b0 * grid[i + 1, j - 1, c] + b1 * grid[i + 1, j, c] + b2 * grid[i + 1, j + 1, c]
-    return a0 * top + a1 * mid + a2 * low
+    r = g = b = 0.0
+    for p in range(3):
+        a = 0.5 * (0.5 - fy) ** 2 if p == 0 else (0.75 - fy * fy if p == 1 else 0.5 * (0.5 + fy) ** 2)
+        for q in range(3):
+            w = a * (0.5 * (0.5 - fx) ** 2 if q == 0 else (0.75 - fx * fx if q == 1 else 0.5 * (0.5 + fx) ** 2))
+            r += w * grid[i + p - 1, j + q - 1, 0]
+            g += w * grid[i + p - 1, j + q - 1, 1]
+            b += w * grid[i + p - 1, j + q - 1, 2]
+    return r, g, b
 
 
 @_loose
@@ -573,7 +590,6 @@ def resolve(which, rgb, face, backdrop, dim, ss, gain, tone, image, mask):
     h, top = image.shape[0], tone.shape[0] - 1
     share = 1.0 / (ss * ss)
     scale = (backdrop.shape[0] - 1.0) / h
-    total = np.empty(3)
     for i in range(h):
         for j in range(h):
             r = g = b = f = 0.0
@@ -593,12 +609,13 @@ def resolve(which, rgb, face, backdrop, dim, ss, gain, tone, image, mask):
             if skipped > 0:
                 k = (ss * ss - empty) / (ss * ss - empty - skipped)
                 r, g, b, f = r * k, g * k, b * k, f * k
-            total[0], total[1], total[2] = r, g, b
-            for c in range(3):
-                if empty > 0:
-                    total[c] += empty * dim * blend(backdrop, (i + 0.5) * scale, (j + 0.5) * scale, c)
-                light = min(max(gain[c] * share * total[c], 0.0), 4.0)
-                image[i, j, c] = tone[int(math.sqrt(light) * 0.5 * top)]
+            if empty > 0:
+                br, bg, bb = blend(backdrop, (i + 0.5) * scale, (j + 0.5) * scale)
+                r, g, b = r + empty * dim * br, g + empty * dim * bg, b + empty * dim * bb
+            r, g, b = gain[0] * share * r, gain[1] * share * g, gain[2] * share * b
+            image[i, j, 0] = tone[int(math.sqrt(min(max(r, 0.0), 4.0)) * 0.5 * top)]
+            image[i, j, 1] = tone[int(math.sqrt(min(max(g, 0.0), 4.0)) * 0.5 * top)]
+            image[i, j, 2] = tone[int(math.sqrt(min(max(b, 0.0), 4.0)) * 0.5 * top)]
             mask[i, j] = f * share
 
 

@@ -186,7 +186,7 @@ def _scarf(head: Head, s: float, rng: np.random.Generator) -> list[Mesh]:
     bottom, top = -1.24, float(mix(-0.95, -0.42, s))
     loops = 1 + int(np.ceil((top - bottom) / 0.28))
     for k in range(loops):
-        t, f = np.meshgrid(np.linspace(-np.pi, np.pi, 90), np.linspace(-np.pi, np.pi, 20))
+        t, f = np.meshgrid(np.linspace(-np.pi, np.pi, 72), np.linspace(-np.pi, np.pi, 16))
         height = k / (loops - 1)
         front = (1 + np.cos(t)) / 2
         level = mix(bottom, top, height) - 0.06 - 0.34 * height * s * (1 - front)
