@@ -48,13 +48,15 @@ _LAST = (
 
 _NOTE = """# Made-up faces
 
-All pictures in this folder were drawn by FaceLens itself (`facelens sample build --identities {identities} --pictures
-{pictures} --size {size} --seed {seed}`). Nobody in them exists: every face follows from a seed, and the names are put
-together at random.
+All pictures in this folder were drawn by FaceLens itself:
 
-- `manifest.csv`: one row per picture with its identity, role, split, the strength of every variation, `degradation` (0
-  = none, 1 = nothing left to recognise) and five landmarks in pixels (eye centres, nose tip, mouth corners; left is the
-  picture's left).
+    facelens sample build --out sample_data --identities {identities} --pictures {pictures} --size {size} --seed {seed}
+
+Nobody in them exists: every face follows from a seed, and the names are put together at random.
+
+- `manifest.csv`: one row per picture with its identity, role, split, the strength of every variation, `degradation`
+  (0 = none, 1 = nothing left to recognise) and five landmarks in pixels (eye centres, nose tip, mouth corners; left is
+  the picture's left).
 - `points68.csv`: the 68 face points in pixels and whether each can be seen.
 - `pairs.txt`: verification pairs in LFW's form.
 
