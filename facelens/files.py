@@ -31,7 +31,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         _give_usual_permissions(temporary)
         os.replace(temporary, path)
         temporary = None
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         shown = escaped(str(path))
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -57,7 +57,8 @@ def _give_usual_permissions(path: str) -> None:
         os.chmod(path, 0o666 & ~mask)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` outlast a power cut, where the system can promise that."""
     if os.name != "posix":
         return
     try:
