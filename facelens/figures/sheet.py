@@ -92,7 +92,7 @@ def contact_sheet(
                 figure.text(
                     (x + cell_w - 0.06) / width,
                     (y + 0.12) / height,
-                    number(float(numbers[row])),
+                    number(float(numbers[row])) if numbers[row] == numbers[row] else tr("n/a"),
                     fontsize=5.4,
                     color=INK["text3"],
                     ha="right",
@@ -103,7 +103,7 @@ def contact_sheet(
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def save(figure: Figure, out: Path, *, dpi: int = 200) -> Path:

@@ -142,7 +142,7 @@ def started(tmp_path: Path, facelens_home: Path) -> Iterator[list[App]]:
 
 
 def close_at(app: App, delay: int) -> None:
-    code, out, err = app.end(20)
+    code, _, err = app.end(20)
     took = time.monotonic() - app.begun - delay / 1000
     assert code == 0, err
     assert "Traceback" not in err and "QThread" not in err, err

@@ -18,7 +18,7 @@ from facelens.views.tour import STEPS
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "umap", "sklearn", "numba", "pyarrow", "matplotlib")
 
-# Python runs this first in every process, the worker included. It notes which process was guarded and what it did wrong,
+# Python runs this first in every process, the worker included. It notes which process was guarded, what it did wrong,
 # and at the end which heavy libraries it had loaded.
 GUARD = """
 import atexit, os, sys
