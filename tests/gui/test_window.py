@@ -314,8 +314,11 @@ def test_progress_reaches_the_status_bar_late_and_leaves_at_once(
     assert not window.job_name.isVisible()
 
 
-def test_functions_wait_for_the_first_paint(leftovers: None, until: Callable, close: Callable, pump: Callable) -> None:
-    window = MainWindow(Settings(theme="dark"), remember=False)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_functions_wait_for_the_first_paint(
+    layout: str, leftovers: None, until: Callable, close: Callable, pump: Callable
+) -> None:
+    window = MainWindow(Settings(theme="dark", layout=layout), remember=False)
     ran: list[bool] = []
     window.after_paint(lambda: ran.append(window.isVisible()))
     pump()
