@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,6 +115,7 @@ def save(figure: Figure, out: Path, *, dpi: int = 200) -> Path:
             tr("{name} has no ending that FaceLens can draw.", name=out.name), hint=tr("Use .png, .svg or .pdf.")
         )
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": "FaceLens"}}[kind]
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # a PDF's fonts are packed with a line of log a table
     with style(), atomic_write(out) as file:
         figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
     return out

@@ -5,6 +5,7 @@ Later panels add a step to STEPS; the README's screenshots come from here.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from PySide6.QtCore import QCoreApplication, QEventLoop
 from PySide6.QtWidgets import QWidget
 
 from facelens.errors import FaceLensError
+from facelens.images import decode
 from facelens.resources import sample_data
 from facelens.session import log
 from facelens.session.jobs import State
@@ -47,19 +49,19 @@ def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path 
 def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseException]) -> list[Path]:
     app = make_application()
     written: list[Path] = []
+    once: set[Path] = set()
     for scheme in themes:
         theme.apply(app, scheme)  # type: ignore[arg-type]
         # Nothing of the user's own settings shows in the tour, and the tour changes none of them.
         window = MainWindow(Settings(theme=scheme), remember=False)
         window.resize(*SIZE)
         window.show()
-        guide = Guide(window, out, scheme=scheme, gallery=gallery, crashes=crashes)
+        guide = Guide(window, out, scheme=scheme, gallery=gallery, crashes=crashes, once=once)
         try:
             for name, step in STEPS:
                 step(guide)
                 written += guide.shoot(name)
-            if scheme == themes[0]:
-                written += guide.export()
+            written += guide.exported
         finally:
             window.jobs.shutdown()
             window.close()
@@ -72,9 +74,17 @@ class Guide:
     """Drives one window."""
 
     def __init__(
-        self, window: MainWindow, out: Path, *, scheme: str, gallery: Path, crashes: list[BaseException]
+        self,
+        window: MainWindow,
+        out: Path,
+        *,
+        scheme: str,
+        gallery: Path,
+        crashes: list[BaseException],
+        once: set[Path],
     ) -> None:
         self.window, self.out, self.scheme, self.gallery, self.crashes = window, out, scheme, gallery, crashes
+        self.once, self.exported = once, list[Path]()
 
     def settle(self) -> None:
         """Wait until no job runs and no thumbnail is awaited."""
@@ -110,14 +120,30 @@ class Guide:
             )
         return [path]
 
-    def export(self) -> list[Path]:
-        """Every figure and list the panels export."""
+    def export(self) -> None:
+        """Every figure and list the panels export; they look the same in every theme, so one is enough."""
         paths = [self.out / f"contact_sheet.{kind}" for kind in ("png", "svg", "pdf")]
+        if paths[-1] in self.once:
+            return
         for path in paths:
             self.window.commands.export_sheet(path)
             self.settle()
         self.window.commands.export_list(self.out / "selection.csv")
-        return [*paths, self.out / "selection.csv"]
+        self.exported = [*paths, self.out / "selection.csv"]
+        self.once.update(self.exported)
+
+    def arrange(self, **changes: str | bool) -> None:
+        """Change sort, filter or group."""
+        arrangement = self.window.store.workspace.arrangement
+        self.window.store.update(arrangement=replace(arrangement, **changes))  # type: ignore[arg-type]
+
+    @property
+    def score(self) -> str:
+        """A column worth sorting by: how degraded a picture is, else the first number there is."""
+        faces = self.window.store.workspace.faces
+        assert faces is not None
+        numbers = [name for name, column in faces.columns.items() if isinstance(column, np.ndarray)]
+        return "degradation" if "degradation" in numbers else numbers[0] if numbers else ""
 
 
 # -- the steps, in order; each leaves the window as its picture shows it
@@ -130,31 +156,21 @@ def _welcome(guide: Guide) -> None:
 def _gallery(guide: Guide) -> None:
     guide.window.opening.open(guide.gallery)
     guide.settle()
-    workspace = guide.window.store.workspace
-    assert workspace.faces is not None
-    if "degradation" in workspace.faces.columns:
-        guide.window.store.update(arrangement=replace(workspace.arrangement, sort="degradation", descending=True))
     ids = guide.window.store.workspace.shown_ids
-    picked = ids[np.array([1, 2, 9, 10, 11])] if len(ids) > 12 else ids[:2]
-    guide.window.store.update(selection=Selection(ids=picked, current=int(picked[-2 if len(picked) > 1 else 0])))
+    picked = ids[[2, 3, 10, 11, 12]] if len(ids) > 12 else ids[:2]
+    guide.window.store.update(selection=Selection(ids=picked, current=int(picked[-2])))
+
+
+def _sorted(guide: Guide) -> None:
+    guide.arrange(sort=guide.score, descending=True)
 
 
 def _filtered(guide: Guide) -> None:
-    workspace = guide.window.store.workspace
-    assert workspace.faces is not None
-    text = (
-        "degradation > p80 and split = test"
-        if "degradation" in workspace.faces.columns
-        else workspace.faces.label(0).split()[0]
-    )
-    if "split" not in workspace.faces.columns and "degradation" in workspace.faces.columns:
-        text = "degradation > p80"
-    guide.window.store.update(arrangement=replace(workspace.arrangement, filter=text, group="identity"))
+    guide.arrange(filter=f"{guide.score} > p80" if guide.score else "not nobody", group="identity")
 
 
 def _loupe(guide: Guide) -> None:
-    workspace = guide.window.store.workspace
-    guide.window.store.update(arrangement=replace(workspace.arrangement, filter="", group=""))
+    guide.arrange(filter="", group="", sort="")
     guide.window.act("view.loupe")
 
 
@@ -170,13 +186,8 @@ def _palette(guide: Guide) -> None:
     guide.window.palette_card.line.setText("co")
 
 
-def _doctor(guide: Guide) -> None:
-    guide.window.palette_card.close_palette()
-    guide.window.act("doctor.show")
-
-
 def _drop(guide: Guide) -> None:
-    guide.window.stage.show_page("gallery")
+    guide.window.palette_card.close_palette()
     guide.window.veil.show_for(guide.gallery, may_add=True)
 
 
@@ -186,20 +197,50 @@ def _match_layout(guide: Guide) -> None:
     guide.window.act("view.compare")
 
 
-def _back(guide: Guide) -> None:
+def _export(guide: Guide) -> None:
     guide.window.act("view.grid")
     guide.window.act("layout.browse")
+    guide.export()
+
+
+def _doctor(guide: Guide) -> None:
+    """A gallery with nothing wrong shows nothing, so the doctor is shown a copy that was spoiled on purpose."""
+    with tempfile.TemporaryDirectory(prefix="facelens-tour-") as room:
+        guide.window.opening.open(_spoiled(guide, Path(room) / "spoiled copy"))
+        guide.window.act("doctor.show")
+        guide.settle()
+        findings = guide.window.panel("doctor").list  # type: ignore[attr-defined]
+        findings.setCurrentRow(min(3, findings.count() - 1))
+        guide.settle()  # the pictures are read while they are still there
+
+
+def _spoiled(guide: Guide, room: Path) -> Path:
+    faces = guide.window.store.workspace.faces
+    assert faces is not None
+    rows = np.flatnonzero(faces.identity.codes >= 0)[:60]
+    for i, row in enumerate(rows.tolist()):
+        data = decode.face_bytes(faces, row)
+        if i in (3, 17, 31):
+            data = (b"", data[: len(data) // 3], b"<html>not found</html>")[i % 3]
+        target = room / faces.identity.name(row) / f"{i:04d}.jpg"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        if i % 20 == 5:  # the same picture under another name
+            (room / "Somebody_Else").mkdir(exist_ok=True)
+            (room / "Somebody_Else" / f"{i:04d}.jpg").write_bytes(data)
+    return room
 
 
 STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("welcome", _welcome),
     ("gallery", _gallery),
+    ("sorted", _sorted),
     ("filter", _filtered),
     ("loupe", _loupe),
     ("compare", _compare),
     ("palette", _palette),
-    ("doctor", _doctor),
     ("drop", _drop),
     ("match_layout", _match_layout),
-    ("browse_layout", _back),
+    ("browse_layout", _export),
+    ("doctor", _doctor),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPixmap
@@ -18,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from facelens.images.faceset import FaceSet, Labels
 from facelens.views import theme
-from facelens.views.controls import EmptyState, Rail, label
+from facelens.views.controls import EmptyState, Rail, label, plain_tip
 from facelens.views.grid import percentile, value_text
 from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, tr
@@ -254,6 +256,7 @@ class InspectorDock(Panel):
         for name, text in self._file_facts(faces, row):
             value = label(text, name="small", wrap=True)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            value.setToolTip(plain_tip(escaped(str(faces.path(row)))) if name == tr("folder") else "")
             self.facts.addRow(label(name, name="cap"), value)
 
     def _file_facts(self, faces: FaceSet, row: int) -> list[tuple[str, str]]:
@@ -273,7 +276,8 @@ class InspectorDock(Panel):
             facts.extend((tr("doctor"), finding.title) for finding in found)
             if not found:
                 facts.append((tr("doctor"), tr("nothing found")))
-        facts.append((tr("path"), escaped(str(faces.path(row).parent))))
+        folder = os.fsdecode(faces.paths[row].rpartition(b"/")[0])
+        facts.append((tr("folder"), escaped(folder) or tr("of the gallery")))
         return facts
 
     def _on_strip(self, row: int) -> None:

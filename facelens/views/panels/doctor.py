@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
+    QApplication,
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
@@ -193,7 +194,11 @@ class DoctorPanel(Panel):
             self.pages.setCurrentIndex(0)
             return
         findings = (*diagnosis.findings, *self._reading_notes())
+        focus = QApplication.focusWidget()
+        had_focus = focus is not None and self.isAncestorOf(focus)
         self.pages.setCurrentIndex(2 if findings else 1)
+        if had_focus:
+            self.list.setFocus()  # the page that had it is gone; Qt would hand it to some button far away
         for finding in findings:
             item = QListWidgetItem(finding.title)
             item.setData(FINDING, finding)

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from facelens.images.faceset import Ids, Labels
+from facelens.images.faceset import Ids, Labels, Rows
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons
 from facelens.views.controls import Banner, Segmented, label, tool_button
@@ -263,7 +263,7 @@ class GalleryPanel(Panel):
             for name in faces.sortable:
                 self.sort.addItem(name, name)
             self.sort.setCurrentIndex(max(0, self.sort.findData(arrangement.sort)))
-            self.direction.setChecked(arrangement.descending)
+            self.direction.setChecked(arrangement.descending and bool(arrangement.sort))
             self.direction.setIcon(icons.icon("descending" if arrangement.descending else "ascending"))
             self.direction.setToolTip(
                 tr("Largest first. Click for smallest first.")
@@ -299,10 +299,19 @@ class GalleryPanel(Panel):
         faces, selection = workspace.faces, workspace.selection
         if faces is None:
             return
-        row, rows = faces.row_of(selection.current), faces.rows_of(selection.ids)[:4]
+        row, rows = faces.row_of(selection.current), self._compared()
         if (self.view == "loupe" and row is None) or (self.view == "compare" and not len(rows)):
             self.show_view("grid")  # nothing to look at any more
         elif self.view == "loupe":
             self.loupe.set_face(faces, row)
         elif self.view == "compare":
             self.compare.set_faces(faces, rows)
+
+    def _compared(self) -> Rows:
+        """The selected faces to put side by side, in the order they are shown in."""
+        workspace = self.desk.workspace
+        faces = workspace.faces
+        assert faces is not None
+        rows = faces.rows_of(workspace.selection.ids[:5])
+        shown = workspace.shown
+        return np.append(shown[np.isin(shown, rows)], rows[~np.isin(rows, shown)])[:4]
