@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from facelens.features.models import MODELS, Spec
 
@@ -31,9 +32,18 @@ class Measured(NamedTuple):
     grid: tuple[int, int] | None
 
 
+class _Uninitialised(TorchFunctionMode):
+    """Initial values are not drawn: there is nothing to put them in, and torch would load its compiler to pretend."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
 def hollow(spec: Spec) -> nn.Module:
     """The network with shapes but without contents, for evaluation."""
-    with torch.device("meta"):
+    with torch.device("meta"), _Uninitialised():
         return spec.build().eval()
 
 
