@@ -288,6 +288,16 @@ class Source:
         self._at, self._next = position + len(self._piece), n
         return self._piece[:n]
 
+    def skip(self, n: int) -> None:
+        """Go on `n` bytes further without reading them."""
+        position = self.position + n
+        if position > self.end:
+            raise Cut("the file ends early", want=position)
+        if self._next + n <= len(self._piece):
+            self._next += n
+        else:
+            self._at, self._piece, self._next = position, b"", 0
+
     def line(self) -> bytes:
         found = bytearray()
         while True:

@@ -345,11 +345,11 @@ def _read_tar(stream: BinaryIO, size: int, limits: Limits) -> _Found:
         parts[key] = made
         machine.source = Source(stream, at + 8 + count * made.width, end)
     for target, root, offset, count in machine.load():
-        whole = parts[root]
+        base = parts[root]
         offset, count = whole((offset, count))
-        if not isinstance(whole, Storage) or offset + count > whole.count:
+        if not isinstance(base, Storage) or offset + count > base.count:
             raise Spoilt("a view reaches past its storage")
-        parts[target] = Storage(whole.kind, whole.key, count, offset, bytes=pile)
+        parts[target] = Storage(base.kind, base.key, count, offset, bytes=pile)
     start, end = entries["tensors"]
     second = Machine(Source(stream, start, end), limits)
     for _ in range(_count(second.load())):
