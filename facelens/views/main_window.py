@@ -409,6 +409,7 @@ class MainWindow(QMainWindow):
         if not (kept and self.restoreState(QByteArray(kept), len(DOCKS))):
             self._default_layout(name)
         self.desk.settings = replace(self.desk.settings, layout=name)
+        self.stage.current.home().setFocus()  # docks that come and go take the focus with them
 
     def _default_layout(self, name: str) -> None:
         for dock in self.findChildren(Dock):

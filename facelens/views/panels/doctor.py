@@ -78,7 +78,7 @@ class DoctorPanel(Panel):
         super().__init__(desk, parent)
         self.setAccessibleName(tr("Doctor"))
         self.header = Header(tr("Doctor"))
-        self.header.add_button("retry", tr("Check the gallery again"), lambda: desk.act("doctor.run"))
+        self.again = self.header.add_button("retry", tr("Check the gallery again"), lambda: desk.act("doctor.run"))
         self.list = QListWidget()
         self.list.setItemDelegate(_Line(self.list))
         self.list.setMouseTracking(True)
@@ -118,7 +118,7 @@ class DoctorPanel(Panel):
         self.destroyed.connect(self._stop_jobs)
 
     def home(self) -> QWidget:
-        return self.list if self.list.isVisible() else self.check
+        return next((widget for widget in (self.list, self.check) if widget.isVisible()), self.again)
 
     def close_panel(self) -> None:
         self._stop_jobs()
@@ -198,7 +198,7 @@ class DoctorPanel(Panel):
         had_focus = focus is not None and self.isAncestorOf(focus)
         self.pages.setCurrentIndex(2 if findings else 1)
         if had_focus:
-            self.list.setFocus()  # the page that had it is gone; Qt would hand it to some button far away
+            self.home().setFocus()  # the page that had it is gone; Qt would hand it to some button far away
         for finding in findings:
             item = QListWidgetItem(finding.title)
             item.setData(FINDING, finding)
