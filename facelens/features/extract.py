@@ -1,0 +1,194 @@
+"""Extraction: every face of a gallery through a model into a store, resumable; the network does not wait for pictures.
+
+Computes    pictures are read, aligned and cropped in threads, a batch ahead of the network; vectors go to the store,
+            which makes them durable every few seconds. What a finished shard holds is not done again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.errors import InputError
+from facelens.features.encoder import Encoded, Encoder
+from facelens.features.feed import feed_face
+from facelens.features.store import Store, picture_keys
+from facelens.images.decode import PictureError
+from facelens.images.faceset import FaceSet, Rows
+from facelens.progress import Tick, silent
+from facelens.words import plural, tr
+
+BATCH = 32
+SAFE_EVERY = 10.0  # seconds after which finished vectors are made durable, however few they are
+_log = logging.getLogger("facelens.extract")
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What came of it: vectors made, pictures left out with the reason, and how long it took."""
+
+    embedded: int
+    reused: int
+    skipped: tuple[tuple[int, str], ...]  # (face id, reason)
+    seconds: float
+    notice: str = ""  # damage found in the cache
+
+    def sentence(self) -> str:
+        """For the end of a job."""
+        parts = [plural(self.embedded, "{n} face embedded", "{n} faces embedded")]
+        if self.reused:
+            parts.append(tr("{n} were there already", n=self.reused))
+        if self.skipped:
+            parts.append(plural(len(self.skipped), "{n} picture skipped", "{n} pictures skipped"))
+        return ", ".join(parts) + "."
+
+
+def embed(
+    faces: FaceSet,
+    encoder: Encoder,
+    store: Store,
+    *,
+    batch: int = BATCH,
+    threads: int | None = None,
+    tick: Tick = silent,
+) -> Extraction:
+    """Embed what the store does not hold yet.
+
+    A picture that cannot be read is skipped with its reason. When the network runs out of memory the batch is halved.
+    Cancelling keeps every finished vector.
+    """
+    began = time.monotonic()
+    rows = store.missing(faces)
+    reused = len(faces) - len(rows)
+    skipped: list[tuple[int, str]] = []
+    done = embedded = 0
+    tick(0, len(rows))
+    if not len(rows):
+        return Extraction(0, reused, (), time.monotonic() - began, store.notice)
+    size = _Size(batch)
+    with store.writer(total=len(rows)) as writer:
+        safe = time.monotonic()
+        for some, pictures, bad in _pictures(faces, rows, encoder, size=size, threads=threads):
+            skipped += [(int(faces.ids[row]), reason) for row, reason in bad]
+            if len(some):
+                keys = picture_keys(faces, some)
+                found = _encoded(encoder, pictures, size)
+                writer.append(faces.ids[some], found.vectors, confidence=found.confidence, keys=keys)
+                embedded += len(some)
+            done += len(some) + len(bad)
+            if time.monotonic() - safe > SAFE_EVERY:
+                writer.flush()
+                safe = time.monotonic()
+            tick(done, len(rows))
+    return Extraction(embedded, reused, tuple(skipped), time.monotonic() - began, store.notice)
+
+
+class _Size:
+    """The batch size in use; it only shrinks."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = max(1, rows)
+
+
+def _pictures(
+    faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None
+) -> Iterator[tuple[Rows, NDArray[np.uint8], list[tuple[int, str]]]]:
+    """Batches of fed pictures with their rows, and the rows of those that could not be read; two batches ahead."""
+    waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()
+    coming = iter(rows.tolist())
+    with ThreadPoolExecutor(threads or max(2, os.cpu_count() or 2), thread_name_prefix="feed") as pool:
+        try:
+            while True:
+                while len(waiting) < 2 * size.rows and (row := next(coming, None)) is not None:
+                    waiting.append((row, pool.submit(feed_face, faces, row, encoder.card)))
+                if not waiting:
+                    return
+                good: list[int] = []
+                pictures: list[NDArray[np.uint8]] = []
+                bad: list[tuple[int, str]] = []
+                for _ in range(min(size.rows, len(waiting))):
+                    row, future = waiting.popleft()
+                    try:
+                        pictures.append(future.result())
+                        good.append(row)
+                    except PictureError as error:
+                        bad.append((row, error.reason))
+                    except InputError as error:
+                        bad.append((row, error.message))
+                stacked = np.stack(pictures) if pictures else np.zeros((0, *encoder.card.size, 3), np.uint8)
+                yield np.array(good, np.int64), stacked, bad
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size) -> Encoded:
+    """Encode, in halves of halves where memory runs out."""
+    parts: list[Encoded] = []
+    start = 0
+    while start < len(pictures):
+        piece = pictures[start : start + size.rows]
+        too_much = False
+        try:
+            parts.append(encoder(piece))
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error) or len(piece) == 1:
+                raise
+            too_much = True
+        # Outside the except block: there the traceback still holds the tensors that did not fit.
+        if too_much:
+            size.rows = max(1, len(piece) // 2)
+            _log.warning("out of memory: batches of %d from here on", size.rows)
+            _release()
+        else:
+            start += len(piece)
+    confidence = [part.confidence for part in parts if part.confidence is not None]
+    return Encoded(np.concatenate([part.vectors for part in parts]), np.concatenate(confidence) if confidence else None)
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    said = str(error).lower()
+    return (
+        isinstance(error, MemoryError)
+        or "out of memory" in said
+        or "can't allocate memory" in said
+        or "cannot allocate" in said
+    )
+
+
+def _release() -> None:
+    import gc
+
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def skipped_list(extraction: Extraction, faces: FaceSet, path: Path) -> None:
+    """Write the skipped pictures with their reasons as CSV."""
+    import csv
+    import io
+
+    from facelens.files import atomic_write
+    from facelens.images.builder import guarded
+
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["path", "reason"])
+    for face, reason in extraction.skipped:
+        row = faces.row_of(face)
+        if row is not None:
+            writer.writerow([guarded(os.fsdecode(faces.paths[row])), reason])
+    with atomic_write(path) as file:
+        file.write(text.getvalue().encode("utf-8", "surrogateescape"))
