@@ -331,7 +331,7 @@ class Header(QWidget):
         row.setContentsMargins(10, 0, 6, 0)
         row.setSpacing(8)
         self._title = label(title, name="title")
-        self._subtitle = label(subtitle, name="sub")
+        self._subtitle = _Quiet(subtitle)
         self._subtitle.setMinimumWidth(0)
         self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row.addWidget(self._title)
@@ -380,6 +380,18 @@ class Header(QWidget):
         made.setMenu(menu)
         made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return made
+
+
+class _Quiet(QLabel):
+    """A subtitle that is cut with an ellipsis where it does not fit."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setObjectName("sub")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_text(QPainter(self), QRectF(self.contentsRect()), self.text(), "text3", 11)
 
 
 class Dock(QDockWidget):

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QKeySequence,
     QPaintEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -26,6 +27,7 @@ from PySide6.QtWidgets import (
     QMessageBox,
     QProgressBar,
     QPushButton,
+    QStatusBar,
     QToolBar,
     QWidget,
 )
@@ -71,6 +73,40 @@ FACE_MENU = (
     ("figure.export", "data.export"),
 )
 PROGRESS_DELAY = 600  # ms before a job is worth a bar in the status line
+
+
+class StatusBar(QStatusBar):
+    """A message takes the place of the news for a while, never that of the mark before them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._news: list[QWidget] = []
+        self._said = label()
+        self._end = QTimer(self)
+        self._end.setSingleShot(True)
+        self._end.timeout.connect(self.clearMessage)
+
+    def add_news(self, *parts: QWidget) -> None:
+        """Widgets that give way to a message."""
+        self._news = [*parts]
+        for part in (*parts, self._said):
+            self.addWidget(part)
+        self._said.hide()
+
+    def showMessage(self, text: str, timeout: int = 0) -> None:
+        self._said.setText(text)
+        self._said.setVisible(bool(text))
+        for part in self._news:
+            part.setVisible(not text)
+        self._end.stop()
+        if text and timeout:
+            self._end.start(timeout)
+
+    def clearMessage(self) -> None:
+        self.showMessage("")
+
+    def currentMessage(self) -> str:
+        return self._said.text()
 
 
 class MainWindow(QMainWindow):
@@ -271,7 +307,8 @@ class MainWindow(QMainWindow):
         return button
 
     def _build_status(self) -> None:
-        bar = self.statusBar()
+        bar = StatusBar()
+        self.setStatusBar(bar)
         bar.setSizeGripEnabled(False)
         bar.setFixedHeight(25)
         self.local = tool_button(
@@ -288,8 +325,9 @@ class MainWindow(QMainWindow):
         self.job_bar.setFixedWidth(110)
         self.job_bar.setTextVisible(False)
         self.job_bar.setAccessibleName(tr("Progress of the running job"))
-        for part in (self.local, vertical_rule(12), self.selected, vertical_rule(12), self.about):
+        for part in (self.local, vertical_rule(12)):
             bar.addWidget(part)
+        bar.add_news(self.selected, vertical_rule(12), self.about)
         for widget in (self.job_name, self.job_bar):
             bar.addPermanentWidget(widget)
             widget.hide()
@@ -423,6 +461,9 @@ class MainWindow(QMainWindow):
         self.splitDockWidget(self.docks["jobs"], self.docks["log"], Qt.Orientation.Horizontal)
         for word, dock in self.docks.items():
             dock.setVisible(word in LAYOUTS[name])
+        self._size_docks()
+
+    def _size_docks(self) -> None:
         left = [self.docks[word] for word in ("sources", "filter", "identities")]
         self.resizeDocks(left, [118, 108, 640], Qt.Orientation.Vertical)
         self.resizeDocks([left[0], self.docks["inspector"]], [232, 272], Qt.Orientation.Horizontal)
@@ -491,6 +532,11 @@ class MainWindow(QMainWindow):
     def after_paint(self, function: Callable[[], None]) -> None:
         """Run `function` once the window has been painted for the first time."""
         self._painted.append(function)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self.desk.settings.layouts.get(self.layout_name):
+            self._size_docks()  # on the way to its size the window has squeezed them
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -37,6 +37,7 @@ class Notice(QFrame):
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
         mark = QLabel()
+        mark.setFixedHeight(24)  # as high as the button at the other end, so that one line stands on one line
         mark.setPixmap(
             icons.pixmap(
                 "warning" if kind == "bad" else "info",
@@ -47,6 +48,7 @@ class Notice(QFrame):
         )
         name = label(title, name="name", wrap=True)
         close = tool_button("close", tr("Close"), size=14)
+        close.setFixedSize(24, 24)
         close.clicked.connect(self.dismiss)
         head = QHBoxLayout()
         head.setSpacing(9)
@@ -84,9 +86,14 @@ class Notice(QFrame):
     def _on_fold(self) -> None:
         self.details.setVisible(self.details.isHidden())
         self.fold.setText(tr("Show details") if self.details.isHidden() else tr("Hide details"))
-        self.adjustSize()
+        self.fit()
         if isinstance(board := self.parent(), QWidget):
             board.update()
+
+    def fit(self) -> None:
+        """As high as its words need at the width it has."""
+        self.layout().activate()
+        self.setFixedHeight(self.layout().totalHeightForWidth(WIDTH))
 
     def dismiss(self) -> None:
         """Take the card down for good."""
@@ -127,8 +134,8 @@ class Notices(QObject):
         card = Notice(title, text, details=details, kind=kind, parent=self.over)
         card.closed.connect(lambda: self._on_closed(card))
         self.cards.append(card)
-        card.adjustSize()
         card.show()
+        card.fit()
         card.installEventFilter(self)
         self._place()
         return card

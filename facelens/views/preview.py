@@ -43,6 +43,7 @@ class ImportPreview(QDialog):
         table = QTableWidget(len(preview.rows), len(preview.header))
         table.setHorizontalHeaderLabels([escaped(name) for name in preview.header])
         table.verticalHeader().hide()
+        table.horizontalHeader().setStretchLastSection(True)
         table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         table.setAccessibleName(tr("First rows of the file"))
         for i, row in enumerate(preview.rows):

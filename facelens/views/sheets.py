@@ -107,8 +107,10 @@ class LocalData(QDialog):
             tr("Deletes thumbnails, caches, logs and the list of recent galleries. Pictures are not touched.")
         )
         self.purge.clicked.connect(self._on_purge)
+        self.purge.setAutoDefault(False)  # Enter must not delete
         close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         close.rejected.connect(self.reject)
+        close.button(QDialogButtonBox.StandardButton.Close).setDefault(True)
         foot = QHBoxLayout()
         foot.addWidget(self.purge)
         foot.addStretch(1)
@@ -124,6 +126,7 @@ class LocalData(QDialog):
         )
         column.addLayout(self.rows)
         column.addLayout(foot)
+        close.button(QDialogButtonBox.StandardButton.Close).setFocus()
         self._fill()
 
     def _fill(self) -> None:

@@ -263,3 +263,15 @@ def test_delete_cached_data_forgets_everything(
     assert str(tiny_faces) not in (facelens_home / "config" / "settings.json").read_text()
     dialog.reject()
     pump()
+
+
+def test_enter_does_not_delete_local_data(browsing: MainWindow, pump: Callable) -> None:
+    browsing.act("cache.show")
+    dialog = browsing.findChild(LocalData)
+    assert not dialog.purge.isDefault() and not dialog.purge.hasFocus()
+    from PySide6.QtCore import Qt
+    from PySide6.QtTest import QTest
+
+    QTest.keyClick(dialog, Qt.Key.Key_Return)
+    pump()
+    assert browsing.desk.settings.recent, "Enter closed the sheet and deleted nothing"

@@ -497,3 +497,13 @@ def test_the_log_hides_paths_and_markup(panel: Callable, until: Callable) -> Non
         assert dock.lines.isReadOnly()
     finally:
         restore()
+
+
+def test_a_long_complaint_is_shown_whole(browsing: MainWindow, pump: Callable) -> None:
+    dock = browsing.panel("filter")
+    dock.line.setText("blurr > 3")
+    dock.apply()
+    pump()
+    pump()
+    needed = dock.problem.heightForWidth(dock.problem.width())
+    assert dock.problem.height() >= needed

@@ -149,3 +149,29 @@ def test_while_it_is_being_checked_it_says_so(browsing: MainWindow, settle: Call
     stop()
     assert "checking" in seen
     assert page.header.subtitle().startswith("12 faces checked")
+
+
+def test_a_narrow_page_puts_the_list_above(
+    panel: Callable, load: Callable, make_gallery: Callable, tmp_path, pump
+) -> None:
+    page = panel(DoctorPanel)
+    load(ill(make_gallery, tmp_path / "ill"))
+    assert page.split.orientation() == Qt.Orientation.Horizontal
+    page.resize(400, 640)
+    pump()
+    assert page.split.orientation() == Qt.Orientation.Vertical
+    assert page.list.width() > 380 and page.message.width() > 350
+    page.resize(900, 640)
+    assert page.split.orientation() == Qt.Orientation.Horizontal
+
+
+def test_the_keyboard_moves_on_when_the_findings_come(browsing: MainWindow, settle: Callable) -> None:
+    from PySide6.QtWidgets import QApplication
+
+    browsing.store.update(diagnosis=None)
+    browsing.act("doctor.show")
+    page = browsing.panel("doctor")
+    assert QApplication.focusWidget() is page.check
+    page.check.click()
+    settle(browsing)
+    assert QApplication.focusWidget() is page.list

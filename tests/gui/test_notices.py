@@ -97,3 +97,13 @@ def test_a_window_with_notices_closes(window: MainWindow) -> None:
     for i in range(3):
         window.notices.show(f"notice {i}")
     window.close()
+
+
+def test_a_card_is_as_high_as_its_words(window: MainWindow, pump: Callable) -> None:
+    short = window.notices.show("One line", "One more.")
+    pump()
+    assert short.height() < 90
+    long = window.notices.show("A title that is long enough to need a second line in a card of this width", "x " * 200)
+    pump()
+    for text in long.findChildren(QLabel):
+        assert text.height() >= text.heightForWidth(text.width()) or not text.wordWrap()

@@ -356,3 +356,18 @@ def test_a_million_selected_faces_are_counted_with_commas(window: MainWindow) ->
     window.act("select.all")
     assert window.selected.text() == "12,345 of 12,345 selected"
     assert window.about.text() == "big · 12,345 faces · 1 identity"
+
+
+def test_the_mark_stays_while_a_message_is_shown(browsing: MainWindow, until: Callable) -> None:
+    browsing.statusBar().showMessage("Written to <b>x</b>.png", 30)
+    assert browsing.local.isVisible() and not browsing.about.isVisible()
+    assert browsing.statusBar().currentMessage() == "Written to <b>x</b>.png"
+    until(lambda: browsing.about.isVisible())
+    assert browsing.statusBar().currentMessage() == ""
+
+
+def test_docks_have_their_width_also_in_a_smaller_window(open_window: Callable, pump: Callable) -> None:
+    window = open_window(size=(1280, 720))
+    pump()
+    assert abs(window.docks["sources"].width() - 232) <= 4
+    assert abs(window.docks["inspector"].width() - 272) <= 4

@@ -70,6 +70,7 @@ def test_reasons_follow_the_workspace() -> None:
     bare = Workspace(faces=faces)
     assert reasons(bare).keys() == {
         "find.clear", "view.loupe", "view.compare", "select.identity", "faces.exclude", "faces.include_all",
+        "faces.copy_paths",
     }  # fmt: skip
     chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
     assert reasons(chosen).keys() == {"find.clear", "faces.include_all"}

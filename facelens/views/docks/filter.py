@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidge
 
 from facelens.session import filters
 from facelens.views import icons
-from facelens.views.controls import Chip, FlowLayout
+from facelens.views.controls import Chip, FlowLayout, plain_tip
 from facelens.views.panel import Desk, Panel
 from facelens.words import tr
+
+MOST_HIGH = 220
 
 
 class FilterDock(Panel):
@@ -103,6 +105,7 @@ class FilterDock(Panel):
             chip.removed.connect(lambda i=i: self._on_chip_removed(i))
             self.flow.addWidget(chip)
         self.chips.setVisible(bool(terms))
+        self._fit()
 
     def _on_chip_removed(self, i: int) -> None:
         self.line.setText(filters.without(self.desk.workspace.arrangement.filter, i))
@@ -120,6 +123,12 @@ class FilterDock(Panel):
         else:
             self._hide_words()
 
+    def _fit(self) -> None:
+        """Ask the dock for the height that chips and complaint need, up to a limit."""
+        layout = self.layout()
+        least = layout.totalHeightForWidth(self.width()) if layout.hasHeightForWidth() else 0
+        self.setMinimumHeight(min(least, MOST_HIGH))
+
     def _hide_words(self) -> None:
         if (popup := self.completer.popup()) is not None:
             popup.hide()
@@ -133,5 +142,7 @@ class FilterDock(Panel):
     def _complain(self, error: filters.FilterError | None) -> None:
         self.problem.setVisible(error is not None)
         self.problem.setText("" if error is None else str(error))
+        self.problem.setToolTip("" if error is None else plain_tip(str(error)))
+        self._fit()
         if error is not None:
             self.line.setSelection(error.position, error.length)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
+    QBoxLayout,
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
@@ -37,6 +38,7 @@ from facelens.words import plural, tr
 
 MARKS = {"error": ("cross", "bad"), "warning": ("warning", "warn"), "note": ("info", "text3")}
 FINDING = Qt.ItemDataRole.UserRole
+NARROW = 560
 NOT_CHECKED = (tr("Not checked yet"), tr("The doctor reads every picture once and lists what is wrong."))
 
 
@@ -82,6 +84,7 @@ class DoctorPanel(Panel):
         self.list = QListWidget()
         self.list.setItemDelegate(_Line(self.list))
         self.list.setMouseTracking(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setAccessibleName(tr("Findings"))
         self.list.currentItemChanged.connect(lambda *_: self._show_finding())
         self.message = label(name="strong", wrap=True)
@@ -129,12 +132,16 @@ class DoctorPanel(Panel):
         words.setSpacing(2)
         words.addWidget(self.message)
         words.addWidget(self.detail)
-        head = QHBoxLayout()
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.select)
+        buttons.addWidget(self.exclude)
+        buttons.addStretch(1)
+        self.head = head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         head.setContentsMargins(12, 10, 12, 10)
         head.setSpacing(8)
         head.addLayout(words, 1)
-        head.addWidget(self.select)
-        head.addWidget(self.exclude)
+        head.addLayout(buttons)
         right = QWidget()
         right.setObjectName("panel")
         column = QVBoxLayout(right)
@@ -142,7 +149,7 @@ class DoctorPanel(Panel):
         column.setSpacing(0)
         column.addLayout(head)
         column.addWidget(self.grid, 1)
-        split = QSplitter(Qt.Orientation.Horizontal)
+        self.split = split = QSplitter(Qt.Orientation.Horizontal)
         split.setHandleWidth(4)
         split.addWidget(self.list)
         split.addWidget(right)
@@ -150,6 +157,16 @@ class DoctorPanel(Panel):
         split.setSizes([260, 700])
         split.setChildrenCollapsible(False)
         return split
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        narrow = event.size().width() < NARROW  # opened beside another page
+        across = Qt.Orientation.Vertical if narrow else Qt.Orientation.Horizontal
+        if across != self.split.orientation():
+            self.split.setOrientation(across)
+            self.split.setSizes([130, 400] if narrow else [260, 700])
+            direction = QBoxLayout.Direction
+            self.head.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
 
     @property
     def finding(self) -> Finding | None:
@@ -180,6 +197,8 @@ class DoctorPanel(Panel):
     def _show_progress(self) -> None:
         jobs = [job for job in self.desk.jobs.jobs if job.request.slot == "doctor" and not job.state.ended]
         self.header.set_subtitle(tr("checking") if jobs else "")
+        if self.check.hasFocus() and jobs:
+            self.again.setFocus()
         self.check.setVisible(not jobs)
         if jobs:
             self.waiting.set_message(tr("Checking the gallery"), progress_text(jobs[-1]))
