@@ -93,7 +93,7 @@ class StatusBar(QStatusBar):
             self.addWidget(part)
         self._said.hide()
 
-    def showMessage(self, text: str, timeout: int = 0) -> None:
+    def showMessage(self, text: str, timeout: int | None = None) -> None:
         self._said.setText(text)
         self._said.setVisible(bool(text))
         for part in self._news:

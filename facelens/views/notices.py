@@ -55,7 +55,7 @@ class Notice(QFrame):
         head.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         head.addWidget(name, 1)
         head.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
+        self.column = column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 10, 12)
         column.setSpacing(8)
         column.addLayout(head)
@@ -92,8 +92,8 @@ class Notice(QFrame):
 
     def fit(self) -> None:
         """As high as its words need at the width it has."""
-        self.layout().activate()
-        self.setFixedHeight(self.layout().totalHeightForWidth(WIDTH))
+        self.column.activate()
+        self.setFixedHeight(self.column.totalHeightForWidth(WIDTH))
 
     def dismiss(self) -> None:
         """Take the card down for good."""

@@ -80,7 +80,9 @@ def nameless(root: QWidget) -> list[str]:
 @pytest.fixture
 def crowded(window: MainWindow, make_gallery: Callable, tmp_path: Path, settle: Callable) -> MainWindow:
     """A window in which everything that can show shows: findings, banner, filter, selection, jobs, notices."""
-    root = make_gallery(tmp_path / "crowd", people=("<b>bold</b>", "a & b", "Cy", "Di"), broken=2, manifest=False)
+    root = make_gallery(
+        tmp_path / "<b>crowd</b>", people=("<b>bold</b>", "a & b", "Cy", "Di"), broken=2, manifest=False
+    )
     window.opening.open(root)
     settle(window)
     window.opening.open(tmp_path / "nowhere")

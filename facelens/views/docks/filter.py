@@ -47,7 +47,7 @@ class FilterDock(Panel):
         self.problem.hide()
         self.chips = QWidget()
         self.flow = FlowLayout(self.chips)
-        column = QVBoxLayout(self)
+        self.column = column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(6)
         column.addWidget(self.line)
@@ -125,8 +125,8 @@ class FilterDock(Panel):
 
     def _fit(self) -> None:
         """Ask the dock for the height that chips and complaint need, up to a limit."""
-        layout = self.layout()
-        least = layout.totalHeightForWidth(self.width()) if layout.hasHeightForWidth() else 0
+        column = self.column
+        least = column.totalHeightForWidth(self.width()) if column.hasHeightForWidth() else 0
         self.setMinimumHeight(min(least, MOST_HIGH))
 
     def _hide_words(self) -> None:
