@@ -115,7 +115,7 @@ class TorchEncoder:
 
     def _function(self, patches: bool, batch: torch.Tensor) -> Any:
         if patches not in self._traced:
-            plain = _Plain(self.network, patches=patches)
+            plain = _Plain(self.network, patches=patches).eval()
             self._traced[patches] = _fused(plain, batch) if self._fast else plain
         return self._traced[patches]
 
