@@ -432,9 +432,13 @@ class Machine:
             self._marked()
 
     def _tuple(self, n: int) -> None:
-        if len(self._stack) < n:
+        stack = self._stack
+        if len(stack) < n:
             raise Spoilt("the stack is empty")
-        self._stack[-n:] = [tuple(self._stack[-n:])]
+        if n == 1:
+            stack[-1] = (stack[-1],)
+        else:
+            stack[-n:] = [tuple(stack[-n:])]
 
     def _extend(self, items: list[Any]) -> None:
         target = self._stack[-1]
@@ -504,6 +508,8 @@ class Machine:
             raise Spoilt("the arguments of a call are no tuple")
         if not isinstance(callee, Name):
             shown = callee.name if isinstance(callee, Foreign) else type(callee).__name__
+            inner = callee.args[0] if isinstance(callee, Foreign) and callee.args else None
+            self._blame(inner.dotted if isinstance(inner, Name) else f"call of {shown}")
             self.foreign[f"call of {shown}"] += 1
             return Foreign(f"call of {shown}", args)
         known = _KNOWN.get(callee.dotted)
@@ -540,14 +546,18 @@ class Machine:
     def _inst(self) -> None:
         module, name = _text(self.source.line()), _text(self.source.line())
         args = tuple(self._marked())
-        self._push(self._instance(self._named(module, name), args))
+        self._push(self.call(self._named(module, name), args))
 
     def _obj(self) -> None:
         args = self._marked()
-        self._push(self._instance(args[0], tuple(args[1:])))
+        self._push(self.call(args[0], tuple(args[1:])))
 
     def _build(self) -> None:
         state, target = self._stack.pop(), self._stack[-1]
+        if isinstance(state, dict):
+            for key, value in state.items():
+                if isinstance(value, Name) and isinstance(key, str) and key.startswith("__") and key.endswith("__"):
+                    self._blame(value.dotted)  # a method of the object itself, to be called by the next words
         if isinstance(target, Array):
             _fill(target, state)
         elif isinstance(target, Kind):
@@ -748,6 +758,13 @@ def _encoded(machine: Machine, args: tuple[Any, ...]) -> Any:
     return args[0].encode("latin-1")
 
 
+def _byte_array(machine: Machine, args: tuple[Any, ...]) -> Any:
+    if not args or isinstance(args[0], (bytes, bytearray)):
+        return args[0] if args else b""
+    # A number would ask for so many bytes.
+    return _encoded(machine, args) if isinstance(args[0], str) else Foreign("builtins.bytearray", args)
+
+
 def _dtype(machine: Machine, args: tuple[Any, ...]) -> Any:
     code = args[0]
     if isinstance(code, Name):
@@ -856,9 +873,7 @@ _KNOWN: Mapping[str, Callable[[Machine, tuple[Any, ...]], Any]] = {
     "builtins.frozenset": _listed,
     "builtins.list": _listed,
     "builtins.tuple": _listed,
-    "builtins.bytearray": lambda machine, args: (
-        args[0] if args and isinstance(args[0], (bytes, bytearray)) else _encoded(machine, args) if args else b""
-    ),
+    "builtins.bytearray": _byte_array,
     "_codecs.encode": _encoded,
     "copyreg._reconstructor": _reconstructor,
     "copyreg.__newobj__": _new_object,
@@ -918,7 +933,8 @@ def array_of(found: Tensor | Array, limits: Limits) -> NDArray[Any]:
         assert found.kind is not None
         flat = np.frombuffer(found.data, _numpy_kind(found.kind))
         made = flat.reshape(found.shape, order="F" if found.fortran else "C")
-        return np.ascontiguousarray(made).astype(made.dtype.newbyteorder("="), copy=False)
+        made = np.ascontiguousarray(made).reshape(found.shape)  # a scalar stays one
+        return made.astype(made.dtype.newbyteorder("="), copy=False)
     storage, width = found.storage, WIDTH[found.kind]
     kind = np.dtype({"bfloat16": "uint16", "bytes": "uint8"}.get(found.kind, found.kind))
     swapped = False

@@ -137,6 +137,10 @@ class _StreamPile:
         return data
 
 
+class _NoDirectory(Spoilt):
+    """A zip without its end."""
+
+
 class Archive:
     """A zip, its directory checked before anything is read."""
 
@@ -147,7 +151,7 @@ class Archive:
             stream.seek(0)
             self._zip = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error, IndexError) as error:
-            raise Spoilt(f"the archive is damaged ({error})") from None
+            raise _NoDirectory(f"the archive is damaged ({error})") from None
         entries = self._zip.infolist()
         if len(entries) > limits.entries:
             raise Spoilt("the archive has too many entries")
@@ -163,6 +167,8 @@ class Archive:
         entry = self.entries[name]
         if entry.flag_bits & 1:
             raise Spoilt("the archive is encrypted")
+        if not 0 <= entry.header_offset < self._size:
+            raise Cut("an entry of the archive is not where its directory says")
         self._stream.seek(entry.header_offset)
         head = self._stream.read(30)
         if len(head) < 30 or head[:4] != b"PK\x03\x04":
@@ -211,7 +217,7 @@ def _joined(form: str, root: Any, *machines: Machine, pile: Any = None) -> _Foun
 def _read_zip(stream: BinaryIO, size: int, limits: Limits) -> _Found:
     try:
         archive = Archive(stream, size, limits)
-    except Spoilt:
+    except _NoDirectory:
         raise _cut_archive(stream, size, limits) from None
     names = archive.entries
     pickles = [name for name in names if name == "data.pkl" or (name.endswith("/data.pkl") and name.count("/") == 1)]
@@ -755,6 +761,12 @@ def follow(
 def cut(shown: str, size: int, want: int, *, details: str = "") -> InputError:
     """The error of a file that ends early."""
     hint = tr("The download or the copy was not finished. Get the file again.")
+    if want > 1 << 42:
+        return InputError(
+            tr("{name} cannot be opened: a size written in it is not possible.", name=shown),
+            hint=tr("Download or save it again."),
+            details=details,
+        )
     if want <= size:
         return InputError(
             tr("{name} is not complete: it ends after {have}.", name=shown, have=_mb(size)), hint=hint, details=details
