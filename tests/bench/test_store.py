@@ -1,4 +1,4 @@
-"""A million vectors: opened at once, beside numpy's own mapping; verified and written beside plain reading and writing."""
+"""A million vectors: opened at once, beside numpy's own mapping; verified and written beside plain disk work."""
 
 from __future__ import annotations
 
