@@ -151,6 +151,25 @@ def _fused(plain: _Plain, batch: torch.Tensor) -> Any:
         return plain
 
 
+class Program(nn.Module):
+    """A TorchScript program the user has consented to; its first tensor is the embedding, a 4-d one the patch map."""
+
+    def __init__(self, program: Any) -> None:
+        super().__init__()
+        self.program = program
+
+    def forward(self, batch: torch.Tensor) -> Output:
+        found = self.program(batch)
+        tensors = (
+            [found] if isinstance(found, torch.Tensor) else [one for one in found if isinstance(one, torch.Tensor)]
+        )
+        flat = next((one for one in tensors if one.ndim == 2), None)
+        maps = next((one for one in tensors if one.ndim == 4 and one.shape[2] > 1), None)
+        if flat is None:
+            raise InputError(tr("The program gives no vector for a picture."), hint=tr("Export the encoder alone."))
+        return Output(flat, maps)
+
+
 class FileEncoder:
     """An ONNX file as an encoder."""
 

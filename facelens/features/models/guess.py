@@ -136,7 +136,7 @@ def compare(
     )
 
 
-def load(spec: Spec, tensors: Mapping[str, Tensor], *, prefix: str | None = None) -> nn.Module:
+def load(spec: Spec, tensors: Mapping[str, Any], *, prefix: str | None = None) -> nn.Module:
     """The network with the file's numbers in it, for evaluation; refused unless every parameter finds its tensor."""
     shapes = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
     report = compare(spec.name, shapes, prefix=prefix, options=_telling(spec.name, spec.options))

@@ -1,0 +1,277 @@
+"""Models at hand: what a file is, how it will be fed, and the encoder that comes of it.
+
+`inspect` looks, `encoder` makes ready. An Inspection holds no tensors and needs no torch, so it can travel to the
+window; torch is imported only inside the functions here, which run in the worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facelens.errors import InputError
+from facelens.features import card as cards
+from facelens.features.card import Card
+from facelens.features.checkpoint import ONNX, TORCHSCRIPT, WEIGHTS, ModelFile, nobody, open_model
+from facelens.progress import Tick, silent
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.features.encoder import Encoder
+    from facelens.features.graph import Graph, Port
+
+SURE = 0.9  # score from which a guess is shown as the answer and not as a question
+
+
+@dataclass(frozen=True)
+class Keys:
+    """How the names in the file fit the network; sentences and lists for the key report."""
+
+    sentence: str = ""
+    matched: int = 0
+    wanted: int = 0
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    misshaped: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What FaceLens says about a model file before it is used."""
+
+    path: Path
+    kind: str  # weights, onnx, torchscript
+    sha256: str
+    size: int
+    card: Card
+    title: str = ""
+    score: float = 1.0
+    keys: Keys = Keys()
+    rivals: tuple[tuple[str, str, float], ...] = ()  # other architectures: name, title, score
+    layers: tuple[tuple[str, str], ...] = ()  # tensors that can be tapped as patch map, with their shape in words
+    notes: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()  # what the file wanted to run; nothing was
+    from_card: bool = False  # the card lay beside the file
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be used as it is."""
+        keys = self.keys
+        return self.kind != WEIGHTS or (keys.matched > 0 and not (keys.missing or keys.unexpected or keys.misshaped))
+
+
+def inspect(
+    path: Path,
+    *,
+    card: Path | Card | None = None,
+    consents: Callable[[str], bool] = nobody,
+    take: str | None = None,
+    tick: Tick = silent,
+) -> Inspection:
+    """Open the file safely and say what network it is; `card`, or the one beside the file, decides where there is one."""
+    file = open_model(Path(path), consents=consents, take=take, tick=tick)
+    given = _given_card(file.path, card)
+    if file.kind == WEIGHTS:
+        return _weights(file, given)
+    if file.kind == ONNX:
+        assert file.graph is not None
+        return _onnx(file, file.graph, given)
+    return _program(file, given)
+
+
+def encoder(
+    path: Path,
+    *,
+    card: Path | Card | None = None,
+    consents: Callable[[str], bool] = nobody,
+    take: str | None = None,
+    threads: int | None = None,
+    tick: Tick = silent,
+) -> tuple[Encoder, Inspection]:
+    """The model ready to be used; refused with the key report where the weights do not fit."""
+    from facelens.features.encoder import FileEncoder, TorchEncoder, use_cores
+
+    file = open_model(Path(path), consents=consents, take=take, tick=tick)
+    given = _given_card(file.path, card)
+    use_cores(threads)
+    if file.kind == WEIGHTS:
+        from facelens.features.models import MODELS, guess
+
+        assert file.contents is not None
+        seen = _weights(file, given)
+        network = guess.load(MODELS[seen.card.architecture].fitted(seen.card.options), file.contents.tensors)
+        return TorchEncoder(network, seen.card), seen
+    if file.kind == ONNX:
+        from facelens.features.onnx import OnnxEncoder
+
+        assert file.graph is not None
+        seen = _onnx(file, file.graph, given)
+        session = OnnxEncoder(file.path, file.graph, patches=seen.card.patch_layer, threads=threads)
+        return FileEncoder(session, seen.card), seen
+    from facelens.features.checkpoint import load_program
+    from facelens.features.encoder import Program
+
+    seen = _program(file, given)
+    return TorchEncoder(Program(load_program(file, consents=consents)), seen.card, fast=False), seen
+
+
+def _given_card(path: Path, card: Path | Card | None) -> Card | None:
+    if isinstance(card, Card):
+        return card
+    if card is not None:
+        return cards.load(Path(card))
+    lying = cards.beside(path)
+    return cards.load(lying) if lying.is_file() else None
+
+
+def _weights(file: ModelFile, given: Card | None) -> Inspection:
+    from facelens.features.models import MODELS, guess
+
+    assert file.contents is not None
+    shapes = {name: tuple(tensor.shape) for name, tensor in file.contents.tensors.items()}
+    if given is not None:
+        if given.architecture not in MODELS:
+            known = ", ".join(sorted(MODELS))
+            raise InputError(
+                tr("The card names a network FaceLens does not know: {name}.", name=escaped(given.architecture)),
+                hint=tr("Known are {known}.", known=known),
+            )
+        report = guess.compare(given.architecture, shapes, options=dict(given.options))
+        ranked = [(report.architecture, report.score, report)]
+    else:
+        ranked = guess.guess(shapes)
+        report = ranked[0][2]
+    spec = report.spec()
+    card = given or spec.card.changed(name=_name(file.path))
+    told = tuple(
+        f"{name}: {_shape(found)} in the file, {_shape(wanted)} wanted" for name, found, wanted in report.misshaped
+    )
+    return Inspection(
+        file.path,
+        file.kind,
+        file.sha256,
+        file.size,
+        card,
+        title=spec.title,
+        score=report.score,
+        keys=Keys(
+            report.sentence(),
+            len(report.matched),
+            report.wanted,
+            report.missing,
+            report.unexpected,
+            told,
+            report.ignored,
+            report.prefix,
+        ),
+        rivals=tuple((name, MODELS[name].title, score) for name, score, _ in ranked[1:4] if score > 0.05),
+        notes=(*file.notes, *file.contents.notes),
+        code=file.contents.code,
+        from_card=given is not None,
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) or tr("a single number")
+
+
+def _name(path: Path) -> str:
+    """A name for people: the file's, with its folder where the file's own says little."""
+    stem = path.name
+    for ending in (".pth", ".pt", ".ckpt", ".pkl", ".safetensors", ".onnx", ".state_dict", ".tar"):
+        stem = stem.removesuffix(ending)
+    plain = stem.lower() in ("model", "checkpoint", "best", "last", "backbone", "weights") or stem.isdigit()
+    return f"{path.parent.name} {stem}" if plain and path.parent.name else stem
+
+
+def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
+    from facelens.features.onnx import check
+
+    check(file.path, graph)
+    layers = tuple((port.name, _shape_words(port)) for port in graph.between if _is_map(port))
+    card = given
+    if card is None:
+        shape = graph.inputs[0].shape if len(graph.inputs) == 1 else None
+        if shape is None or len(shape) != 4 or len(graph.outputs) != 1:
+            raise InputError(
+                tr(
+                    "{name} is no face encoder: it has {i} inputs and {o} outputs.",
+                    name=escaped(file.path.name),
+                    i=len(graph.inputs),
+                    o=len(graph.outputs),
+                ),
+                hint=tr(
+                    "An encoder takes one picture and gives one vector. A detector belongs to the alignment of photographs."
+                ),
+            )
+        size = tuple(side if isinstance(side, int) else 112 for side in shape[2:])
+        wide = graph.outputs[0].shape
+        dimensions = wide[-1] if wide and isinstance(wide[-1], int) else 512
+        patch = _last_map(graph)
+        grey = shape[1] == 1
+        card = Card(
+            _name(file.path),
+            "onnx",
+            size=(size[0], size[1]),
+            order="GREY" if grey else "RGB",
+            mean=(127.5,) if grey else (127.5,) * 3,
+            std=(127.5,) if grey else (127.5,) * 3,
+            dimensions=int(dimensions),
+            patch_layer=patch.name if patch else "",
+            grid=_grid(patch) if patch else None,
+            notes=tr("Channel order and scaling are assumed: an ONNX file does not say them."),
+        )
+    return Inspection(
+        file.path,
+        file.kind,
+        file.sha256,
+        file.size,
+        card,
+        title=tr("ONNX, {n} nodes", n=graph.nodes),
+        layers=layers,
+        notes=file.notes,
+        from_card=given is not None,
+    )
+
+
+def _is_map(port: Port) -> bool:
+    return (
+        port.shape is not None
+        and len(port.shape) == 4
+        and all(isinstance(side, int) and side > 1 for side in port.shape[1:])
+    )
+
+
+def _shape_words(port: Port) -> str:
+    return " × ".join(str(side) for side in (port.shape or ())[1:])
+
+
+def _grid(port: Port) -> tuple[int, int] | None:
+    assert port.shape is not None
+    rows, columns = port.shape[2], port.shape[3]
+    return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+
+
+def _last_map(graph: Graph) -> Port | None:
+    """The last tensor that still knows where things are; of those on the last grid the one that knows most."""
+    maps = [port for port in graph.between if _is_map(port) and port.shape and port.shape[1] > max(port.shape[2:])]
+    last = [port for port in maps if _grid(port) == _grid(maps[-1])]
+    return max(reversed(last), key=lambda port: port.shape[1] if port.shape else 0, default=None)
+
+
+def _program(file: ModelFile, given: Card | None) -> Inspection:
+    card = given or Card(_name(file.path), "torchscript", notes=tr("Everything about the input is assumed."))
+    return Inspection(
+        file.path,
+        TORCHSCRIPT,
+        file.sha256,
+        file.size,
+        card,
+        title=tr("TorchScript program"),
+        notes=file.notes,
+        from_card=given is not None,
+    )
