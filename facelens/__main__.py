@@ -20,7 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 = done, 1 = a stated failure, 2 = wrong usage, 3 = no display, 130 = stopped by the user."""
     arguments = _parser().parse_args(argv)
     try:
-        return int(arguments.run(arguments) or 0)
+        code = int(arguments.run(arguments) or 0)
+        sys.stdout.flush()  # here, where a reader that has gone is known about
+        return code
     except NoDisplay as error:
         _complain(error)
         return NO_DISPLAY
@@ -80,6 +82,35 @@ def _parser() -> argparse.ArgumentParser:
     pairs.add_argument("--seed", type=int, default=0)
     pairs.set_defaults(run=_pairs)
 
+    embed = commands.add_parser(
+        "embed", help=tr("embed a gallery with a model; what is done already is not done again")
+    )
+    embed.add_argument("gallery", type=Path)
+    embed.add_argument("--model", type=Path, required=True, metavar="FILE", help=tr("checkpoint or ONNX file"))
+    embed.add_argument("--card", type=Path, help=tr("model card to use instead of the one beside the file"))
+    embed.add_argument("--store", type=Path, metavar="DIR", help=tr("where vectors are kept (default: the cache)"))
+    embed.add_argument(
+        "--export", type=Path, metavar="FILE", help=tr("also write the vectors as .npz, .parquet or .tsv")
+    )
+    embed.add_argument("--batch", type=int, default=32)
+    embed.add_argument("--threads", type=int, default=None, help=tr("processor cores (default: all)"))
+    embed.set_defaults(run=_embed)
+
+    models = commands.add_parser("models", help=tr("model files and cached vectors"))
+    model_commands = models.add_subparsers(metavar="COMMAND", required=True)
+    inspect = model_commands.add_parser("inspect", help=tr("say what a model file is; runs nothing of it"))
+    inspect.add_argument("file", type=Path)
+    inspect.add_argument("--card", type=Path)
+    inspect.add_argument("--json", action="store_true", help=tr("print the card as JSON"))
+    inspect.add_argument("--save-card", action="store_true", help=tr("write the card beside the file"))
+    inspect.set_defaults(run=_models_inspect)
+    cached = model_commands.add_parser("cached", help=tr("list cached vectors"))
+    cached.add_argument("--store", type=Path, metavar="DIR")
+    cached.add_argument("--purge", action="store_true", help=tr("delete them all"))
+    cached.set_defaults(run=_models_cached)
+    known = model_commands.add_parser("known", help=tr("list the networks FaceLens knows"))
+    known.set_defaults(run=_models_known)
+
     sample = commands.add_parser("sample", help=tr("the drawn sample world"))
     sample_commands = sample.add_subparsers(metavar="COMMAND", required=True)
     build = sample_commands.add_parser("build", help=tr("draw the sample gallery"))
@@ -133,6 +164,73 @@ def _pairs(arguments: argparse.Namespace) -> int:
         faces, arguments.out, folds=arguments.folds, per_fold=arguments.per_fold, seed=arguments.seed
     )
     print(tr("{n} pairs written to {path}.", n=written, path=arguments.out))
+    return 0
+
+
+def _embed(arguments: argparse.Namespace) -> int:
+    from facelens.features import exchange
+    from facelens.session.tasks import embed_gallery, open_gallery
+
+    faces = open_gallery(arguments.gallery).faces
+    done = embed_gallery(
+        faces,
+        arguments.model,
+        card=arguments.card,
+        root=_store_root(arguments.store),
+        batch=arguments.batch,
+        threads=arguments.threads,
+        tick=_Line(tr("Embedding")),
+    )
+    print(done.sentence)
+    for line in done.notes:
+        print(line)
+    print(tr("Store: {path}", path=done.store))
+    if arguments.export:
+        exchange.write(arguments.export, faces, done.features(faces))
+        print(tr("Vectors written to {path}.", path=arguments.export))
+    return 0
+
+
+def _store_root(given: Path | None) -> Path:
+    from facelens.session import folders
+
+    return given if given is not None else folders.cache() / "features"
+
+
+def _models_inspect(arguments: argparse.Namespace) -> int:
+    from facelens.features import card, library
+    from facelens.session.tasks import describe_model
+
+    found = library.inspect(arguments.file, card=arguments.card)
+    if arguments.json:
+        print(json.dumps(found.card.as_json(), indent=2))
+    else:
+        for line in describe_model(found):
+            print(line)
+    if arguments.save_card:
+        card.save(found.card, card.beside(arguments.file))
+        print(tr("Card written to {path}.", path=card.beside(arguments.file)))
+    return 0 if found.fits else 1
+
+
+def _models_cached(arguments: argparse.Namespace) -> int:
+    from facelens.features import store
+
+    root = _store_root(arguments.store)
+    for info in store.stores(root):
+        print(f"{info.size / 1e6:9.1f} MB  {info.rows:>9,}  {info.model}  {info.fingerprint[:12]}")
+    if arguments.purge:
+        store.purge(root)
+        print(tr("All cached vectors are deleted."))
+    return 0
+
+
+def _models_known(arguments: argparse.Namespace) -> int:
+    from facelens.features.models import MODELS
+
+    for spec in MODELS.values():
+        size = f"{spec.card.size[0]} × {spec.card.size[1]}"
+        print(f"{spec.name:26} {spec.title:32} {size:>9}  {spec.card.dimensions:>5}-d  {spec.parameters / 1e6:6.2f} M")
     return 0
 
 

@@ -72,7 +72,7 @@ def inspect(
     take: str | None = None,
     tick: Tick = silent,
 ) -> Inspection:
-    """Open the file safely and say what network it is; `card`, or the one beside the file, decides where there is one."""
+    """Open the file safely and say what network it is; `card`, or else the one beside the file, decides."""
     file = open_model(Path(path), consents=consents, take=take, tick=tick)
     given = _given_card(file.path, card)
     if file.kind == WEIGHTS:
@@ -192,7 +192,7 @@ def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
     from facelens.features.onnx import check
 
     check(file.path, graph)
-    layers = tuple((port.name, _shape_words(port)) for port in graph.between if _is_map(port))
+    layers = tuple((port.name, _shape(sides)) for port in graph.between if (sides := _sides(port)))
     card = given
     if card is None:
         shape = graph.inputs[0].shape if len(graph.inputs) == 1 else None
@@ -205,7 +205,7 @@ def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
                     o=len(graph.outputs),
                 ),
                 hint=tr(
-                    "An encoder takes one picture and gives one vector. A detector belongs to the alignment of photographs."
+                    "An encoder takes one picture and gives one vector. A detector is for aligning photographs."
                 ),
             )
         size = tuple(side if isinstance(side, int) else 112 for side in shape[2:])
@@ -221,8 +221,8 @@ def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
             mean=(127.5,) if grey else (127.5,) * 3,
             std=(127.5,) if grey else (127.5,) * 3,
             dimensions=int(dimensions),
-            patch_layer=patch.name if patch else "",
-            grid=_grid(patch) if patch else None,
+            patch_layer=patch[0] if patch else "",
+            grid=patch[1] if patch else None,
             notes=tr("Channel order and scaling are assumed: an ONNX file does not say them."),
         )
     return Inspection(
@@ -238,29 +238,19 @@ def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
     )
 
 
-def _is_map(port: Port) -> bool:
-    return (
-        port.shape is not None
-        and len(port.shape) == 4
-        and all(isinstance(side, int) and side > 1 for side in port.shape[1:])
-    )
+def _sides(port: Port) -> tuple[int, int, int] | None:
+    """Channels, rows and columns of a tensor that is a map, else None."""
+    shape = port.shape or ()
+    sides = [side for side in shape[1:] if isinstance(side, int) and side > 1]
+    return (sides[0], sides[1], sides[2]) if len(shape) == 4 and len(sides) == 3 else None
 
 
-def _shape_words(port: Port) -> str:
-    return " × ".join(str(side) for side in (port.shape or ())[1:])
-
-
-def _grid(port: Port) -> tuple[int, int] | None:
-    assert port.shape is not None
-    rows, columns = port.shape[2], port.shape[3]
-    return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
-
-
-def _last_map(graph: Graph) -> Port | None:
+def _last_map(graph: Graph) -> tuple[str, tuple[int, int]] | None:
     """The last tensor that still knows where things are; of those on the last grid the one that knows most."""
-    maps = [port for port in graph.between if _is_map(port) and port.shape and port.shape[1] > max(port.shape[2:])]
-    last = [port for port in maps if _grid(port) == _grid(maps[-1])]
-    return max(reversed(last), key=lambda port: port.shape[1] if port.shape else 0, default=None)
+    maps = [(port.name, sides) for port in graph.between if (sides := _sides(port)) and sides[0] > max(sides[1:])]
+    last = [(name, sides) for name, sides in maps if sides[1:] == maps[-1][1][1:]]
+    best = max(reversed(last), key=lambda one: one[1][0], default=None)
+    return (best[0], (best[1][1], best[1][2])) if best else None
 
 
 def _program(file: ModelFile, given: Card | None) -> Inspection:

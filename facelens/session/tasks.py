@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,12 @@ from facelens.errors import InputError
 from facelens.images import doctor, readers
 from facelens.images.faceset import Column, FaceSet, Labels, Rows
 from facelens.progress import Tick, silent
-from facelens.words import tr
+from facelens.words import escaped, plural, tr
+
+if TYPE_CHECKING:
+    from facelens.features.card import Card
+    from facelens.features.featureset import FeatureSet
+    from facelens.features.library import Inspection
 
 
 def open_gallery(
@@ -108,3 +114,117 @@ def build_protocol(
     write(out, faces, pairs)
     tick(2, 2, "")
     return len(pairs)
+
+
+# -- models
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What came of embedding a gallery: sentences for the user, and where the vectors are."""
+
+    store: Path
+    fingerprint: str
+    model: str
+    sentence: str
+    embedded: int
+    skipped: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def features(self, faces: FaceSet | None = None) -> FeatureSet:
+        """The vectors, mapped from disk, in the order of `faces`."""
+        from facelens.features.store import Store
+
+        return Store.open(self.store.parent, self.fingerprint).features(faces)
+
+
+def inspect_model(
+    path: Path, *, card: Card | None = None, consents: Path | None = None, tick: Tick = silent
+) -> Inspection:
+    """Open a model file safely and say what it is; `consents` is the book of trusted programs."""
+    from facelens.features import library
+    from facelens.features.checkpoint import ConsentBook, nobody
+
+    return library.inspect(path, card=card, consents=ConsentBook(consents) if consents else nobody, tick=tick)
+
+
+def embed_gallery(
+    faces: FaceSet,
+    model: Path,
+    *,
+    root: Path,
+    card: Card | Path | None = None,
+    consents: Path | None = None,
+    batch: int = 32,
+    threads: int | None = None,
+    tick: Tick = silent,
+) -> Embedded:
+    """Embed a gallery with a model; vectors that are there already are kept."""
+    from facelens.features import extract, library, store
+    from facelens.features.checkpoint import ConsentBook, nobody
+
+    trusted = ConsentBook(consents) if consents else nobody
+    encoder, seen = library.encoder(model, card=card, consents=trusted, threads=threads)
+    name = store.fingerprint(faces, weights=seen.sha256, card=seen.card)
+    kept = store.Store.create(
+        root,
+        name,
+        card=seen.card,
+        weights=seen.sha256,
+        gallery=faces.name,
+        dimensions=encoder.dimensions,
+        parts=encoder.parts,
+    )
+    done = extract.embed(faces, encoder, kept, batch=batch, tick=tick)
+    notes = [note for note in (*seen.notes, done.notice) if note]
+    invalid = kept.features(faces, lazy=True).invalid
+    if len(invalid):
+        notes.append(
+            plural(
+                len(invalid),
+                "{n} vector is no use (not a number, or zero) and is left out.",
+                "{n} vectors are no use (not a number, or zero) and are left out.",
+            )
+        )
+    return Embedded(kept.folder, name, seen.card.name, done.sentence(), done.embedded, done.skipped, tuple(notes))
+
+
+def describe_model(found: Inspection) -> list[str]:
+    """An inspection as lines of text."""
+    card = found.card
+    lines = [
+        tr("{name}: {title}", name=escaped(found.path.name), title=found.title),
+        tr("  keys      {sentence}", sentence=found.keys.sentence) if found.keys.sentence else "",
+        tr(
+            "  input     {h} × {w}, {order}, mean {mean}, std {std}",
+            h=card.size[0],
+            w=card.size[1],
+            order=card.order,
+            mean=_brief(card.mean),
+            std=_brief(card.std),
+        ),
+        tr(
+            "  aligned   {template}{crop}{flip}",
+            template=card.template,
+            crop=f", crop {card.crop}" if card.crop else "",
+            flip=", flip" if card.flip else "",
+        ),
+        tr("  output    {n} dimensions", n=card.dimensions),
+        tr("  patches   {layer}, {rows} × {columns}", layer=card.patch_layer, rows=card.grid[0], columns=card.grid[1])
+        if card.grid
+        else "",
+        tr("  licence   {licence}", licence=card.licence or tr("not stated")),
+        tr("  SHA-256   {digest}", digest=found.sha256),
+    ]
+    if found.code:
+        lines.append(tr("  code      the file wanted to run {names}; nothing was run", names=", ".join(found.code)))
+    lines += [f"  note      {note}" for note in (*found.notes, card.notes) if note]
+    if not found.fits and found.rivals:
+        lines.append(
+            tr("  or        {names}", names=", ".join(f"{title} {score:.0%}" for _, title, score in found.rivals))
+        )
+    return [line for line in lines if line]
+
+
+def _brief(values: tuple[float, ...]) -> str:
+    return f"{values[0]:g}" if len(set(values)) == 1 else ", ".join(f"{value:g}" for value in values)

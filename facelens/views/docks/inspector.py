@@ -262,9 +262,15 @@ class InspectorDock(Panel):
     def _file_facts(self, faces: FaceSet, row: int) -> list[tuple[str, str]]:
         facts = []
         wide, high, channels, size = (_number(faces, key, row) for key in _FILE)
-        if not np.isnan(wide):
-            kind = {1: tr("grey"), 3: "RGB", 4: "RGBA"}.get(int(channels), str(int(channels)))
-            facts.append((tr("size"), f"{wide:.0f} × {high:.0f}, {kind}, {size / 1000:,.1f} kB"))
+        known = []  # a manifest may tell some of it, the doctor tells all
+        if not np.isnan(wide) and not np.isnan(high):
+            known.append(f"{wide:.0f} × {high:.0f}")
+        if not np.isnan(channels):
+            known.append({1: tr("grey"), 3: "RGB", 4: "RGBA"}.get(int(channels), str(int(channels))))
+        if not np.isnan(size):
+            known.append(f"{size / 1000:,.1f} kB")
+        if known:
+            facts.append((tr("size"), ", ".join(known)))
         for name, column in faces.columns.items():
             if isinstance(column, Labels) and column.name(row):
                 facts.append((name, escaped(column.name(row))))
