@@ -81,6 +81,8 @@ def _combined(old: Ids, new: Ids, mode: Mode) -> Ids:
     both = np.concatenate(
         [old.astype(np.uint64) << np.uint64(1), (new.astype(np.uint64) << np.uint64(1)) | np.uint64(1)]
     )
+    if not len(both):
+        return old
     both.sort()
     ids = (both >> np.uint64(1)).astype(np.int64)
     is_new = (both & np.uint64(1)).astype(bool)

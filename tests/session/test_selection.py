@@ -42,3 +42,8 @@ def test_equality_and_hash() -> None:
     assert a != a.looking_at(2) and a != Selection(np.array([1]), current=1) and a != "other"
     assert Selection() == Selection() and len(Selection()) == 0
     assert a.looking_at(None).ids.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_nothing_combined_with_nothing(mode: Mode) -> None:
+    assert len(Selection().combine(np.zeros(0, np.int64), mode)) == 0
