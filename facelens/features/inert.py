@@ -211,7 +211,7 @@ _HARMLESS_BUILTINS = frozenset(
     name
     for names in (
         ("set", "frozenset", "list", "dict", "tuple", "int", "float", "str", "bytes", "bytearray", "bool", "complex"),
-        ("slice", "range", "object", "type", "Ellipsis", "NoneType", "NotImplemented"),
+        ("slice", "range", "object", "type", "Ellipsis", "NoneType", "NotImplemented", "long", "unicode", "xrange"),
     )
     for name in names
 )
@@ -299,14 +299,19 @@ class Source:
             self._at, self._piece, self._next = position, b"", 0
 
     def line(self) -> bytes:
+        """Up to the next line break, which is stepped over. Protocol 0 writes whole arrays as a line."""
         found = bytearray()
         while True:
-            c = self.take(1)
-            if c == b"\n":
+            stop = self._piece.find(b"\n", self._next)
+            if stop >= 0:
+                found += self._piece[self._next : stop]
+                self._next = stop + 1
                 return bytes(found)
-            found += c
-            if len(found) > 65536:
-                raise Spoilt("a line of the pickle is too long")
+            found += self._piece[self._next :]
+            self._next = len(self._piece)
+            found += (c := self.take(1))  # brings the next piece
+            if c == b"\n":
+                return bytes(found[:-1])
 
 
 def _text(data: bytes) -> str:
@@ -874,6 +879,7 @@ _KNOWN: Mapping[str, Callable[[Machine, tuple[Any, ...]], Any]] = {
     "builtins.list": _listed,
     "builtins.tuple": _listed,
     "builtins.bytearray": _byte_array,
+    "builtins.bytes": _byte_array,
     "_codecs.encode": _encoded,
     "copyreg._reconstructor": _reconstructor,
     "copyreg.__newobj__": _new_object,

@@ -17,6 +17,7 @@ import sys
 import tarfile
 import time
 import types
+import warnings
 import zipfile
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -759,12 +760,9 @@ def test_the_ceiling_is_a_setting() -> None:
 @pytest.fixture(scope="module")
 def script(torch: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("script") / "model.pt"
-    with pytest.MonkeyPatch.context():
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.jit.save(torch.jit.trace(torch.nn.Linear(3, 2), torch.ones(1, 3)), str(path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch would like programs to be saved in another way by now
+        torch.jit.save(torch.jit.trace(torch.nn.Linear(3, 2), torch.ones(1, 3)), str(path))
     return path
 
 
