@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from facelens.errors import InputError
 from facelens.features.card import Card
+from facelens.words import tr
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -43,12 +45,29 @@ class Spec:
     def build(self, **options: Any) -> nn.Module:
         """The network, freshly initialised; its forward takes (B, channels, height, width) and returns an Output."""
         module, function = self.place.split(":")
-        made: nn.Module = getattr(import_module(f"{__name__}.{module}"), function)(**{**self.options, **options})
+        maker = getattr(import_module(f"{__name__}.{module}"), function)
+        try:
+            made: nn.Module = maker(**{**self.options, **options})
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RuntimeError) as error:
+            # Options come out of cards, which people edit.
+            raise InputError(
+                tr("{network} cannot be built with the options of its card.", network=self.title or self.name),
+                hint=tr("Correct the options in the card, or remove them."),
+                details=f"{self.options} {options}: {error}",
+            ) from error
         return made
 
     def fitted(self, options: Mapping[str, Any]) -> Spec:
         """The architecture with some options set; the card keeps them and follows what they say about the input."""
-        return replace(self, options={**self.options, **options}, card=_following(self.card, options))
+        merged = {**self.options, **options}
+        inner = MODELS.get(merged.get("backbone", ""))
+        if inner is None:
+            card = _following(self.card, options)
+        else:  # a head is fed as its backbone is
+            fed = inner.fitted(merged.get("backbone_options") or {}).card
+            kept = {"name": self.card.name, "architecture": self.card.architecture, "licence": self.card.licence}
+            card = fed.changed(**kept, options={**self.card.options, **options})
+        return replace(self, options=merged, card=card)
 
 
 def _following(card: Card, options: Mapping[str, Any]) -> Card:
@@ -152,6 +171,7 @@ _LIST = (
         "mobilefacenet:InsightFaceMobileFaceNet",
         2_059_520,
         title="MobileFaceNet (insightface)",
+        options={"blocks": (1, 4, 6, 2), "scale": 2},
         patch_layer="conv_sep",
         grid=(7, 7),
         notes="Published weights of this layout: non-commercial research.",

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from facelens.errors import InputError
-from facelens.features.models.ensemble import TRANSFORMS
+from facelens.features.models.ensemble import TRANSFORMS, unit
 from facelens.words import tr
 
 DIRECTIONS = ("direct", "backward", "forward")
@@ -32,9 +32,9 @@ class Compatible(nn.Module):
     def forward(self, new: Tensor, old: Tensor, *, direction: str = "backward") -> tuple[Tensor, Tensor]:
         """New and old vectors as unit vectors of the space they are compared in."""
         if direction == "backward":
-            new = self.new_to_old(_unit(new))
+            new = self.new_to_old(unit(new))
         elif direction == "forward":
-            old = self.old_to_new(_unit(old))
+            old = self.old_to_new(unit(old))
         elif direction != "direct":
             raise ValueError(f"direction is one of {DIRECTIONS}, not {direction!r}")
         elif self.old_dimensions != self.new_dimensions:
@@ -46,9 +46,4 @@ class Compatible(nn.Module):
                 ),
                 hint=tr("Use a transform, backward or forward."),
             )
-        return _unit(new), _unit(old)
-
-
-def _unit(x: Tensor) -> Tensor:
-    y: Tensor = nn.functional.normalize(x, dim=-1, eps=1e-12)
-    return y
+        return unit(new), unit(old)

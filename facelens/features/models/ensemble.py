@@ -119,15 +119,16 @@ class Ensemble(nn.Module):
     def forward(self, vectors: Sequence[Tensor]) -> Combined:
         if len(vectors) != len(self.transforms):
             raise ValueError(f"{len(vectors)} vectors for {len(self.transforms)} transforms")
-        mapped = [_unit(transform(_unit(x))) for transform, x in zip(self.transforms, vectors)]
+        mapped = [unit(transform(unit(x))) for transform, x in zip(self.transforms, vectors)]
         members = torch.stack(mapped)  # (M, B, D)
         centre = members.mean(0)  # (B, D)
         variance = 1 - centre.square().sum(-1)  # (B,)
         if len(mapped) == 1:
             variance = torch.full_like(variance, torch.nan)  # one member has no spread, which is not a spread of 0
-        return Combined(_unit(centre), variance, members)
+        return Combined(unit(centre), variance, members)
 
 
-def _unit(x: Tensor) -> Tensor:
+def unit(x: Tensor) -> Tensor:
+    """Each row at length 1."""
     y: Tensor = nn.functional.normalize(x, dim=-1, eps=1e-12)
     return y

@@ -154,14 +154,12 @@ def test_every_network_runs_and_learns(name: str) -> None:
     torch.manual_seed(0)
     # Small pictures and few blocks: the same code in a fraction of the time.
     short = {"blocks": (1, 1, 1, 1)} if name.startswith(("iresnet", "sphere", "resnetface")) else {}
-    fixed = name.startswith(("inception", "resnet50", "cnn4", "universal", "divided"))
+    fixed = name.startswith(("inception", "resnet50", "cnn4"))
     options = short | ({} if fixed else {"grid": (2, 2)})
     if name in ("universal", "divided"):
         options = {"backbone": "small_residual", "backbone_options": {"grid": (2, 2)}}
     spec = MODELS[name].fitted(options)
     size = (96, 96) if name.startswith("inc") else (64, 64) if fixed else spec.card.size
-    if name in ("universal", "divided"):
-        size = (16, 16)
     network = spec.build()
     x = torch.randn(2, spec.card.channels, *size)
     embedding, patches, confidence = network(x)
@@ -208,6 +206,32 @@ def test_a_card_follows_its_options() -> None:
     assert (grey.order, grey.mean, grey.std) == ("GREY", (127.5,), (127.5,))
     colour = MODELS["resnetface18"].fitted({"channels": 3}).card
     assert (colour.order, colour.mean) == ("RGB", (127.5,) * 3)
+
+
+def test_a_head_is_fed_as_its_backbone() -> None:
+    spec = MODELS["universal"].fitted({"backbone": "mobilefacenet_casia", "backbone_options": {"grid": [7, 7]}})
+    assert (spec.card.size, spec.card.crop, spec.card.dimensions, spec.card.std[0]) == ((112, 112), None, 128, 128.0)
+    assert spec.card.architecture == spec.card.name == "universal" and spec.card.patch_layer == "conv2"
+    again = MODELS["universal"].fitted(Card.from_json(spec.card.as_json()).options)
+    assert again.card == spec.card
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("iresnet50", {"depth": 51}),
+        ("iresnet50", {"colour": "red"}),
+        ("small_plain", {"dimensions": "many"}),
+        ("small_plain", {"dimensions": -1}),
+        ("small_plain", {"kind": "round"}),
+        ("sphere20", {"grid": 7}),
+        ("universal", {"backbone": "nothing"}),
+        ("universal", {"backbone": "small_plain", "parts": 0}),
+    ],
+)
+def test_options_that_make_no_sense_are_said_so(name: str, options: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        MODELS[name].build(**options)
 
 
 def test_table_imports_without_torch() -> None:
