@@ -703,7 +703,7 @@ def dense(storage: Any, offset: Any, shape: Any, stride: Any, kind: str = "") ->
         raise Spoilt("a tensor's shape and strides do not agree")
     kind = kind or storage.kind
     if kind not in WIDTH or storage.kind not in WIDTH:
-        return Tensor(None, kind, shape, refusal=kind)
+        return Tensor(None, kind, shape, refusal=kind or "without a type")
     width, room = WIDTH[kind], storage.count * storage.width
     if math.prod(shape):
         last = offset + sum((n - 1) * step for n, step in zip(shape, stride))
@@ -792,7 +792,7 @@ def _scalar(machine: Machine, args: tuple[Any, ...]) -> Any:
 
 
 def _array(machine: Machine, args: tuple[Any, ...]) -> Any:
-    return Array()
+    return Array(refusal="array without data")
 
 
 def _array_from_buffer(machine: Machine, args: tuple[Any, ...]) -> Any:
@@ -814,7 +814,7 @@ def _fill(target: Array, state: Any) -> None:
         return
     if target.size != len(data):
         raise Spoilt(f"an array of {target.size:,} bytes holds {len(data):,}")
-    target.data = data
+    target.data, target.refusal = data, ""
 
 
 def _numpy_kind(kind: Kind) -> np.dtype[Any]:
