@@ -24,6 +24,7 @@ HEAVY: dict[str, tuple[str, ...]] = {
         "features/losses/",
         "features/train.py",
         "features/extract.py",
+        "features/encoder.py",
         "features/checkpoint.py",
     ),
     "numba": ("images/synthetic/kernels.py", "views/kernels.py", "analyses/kernels.py"),
@@ -182,6 +183,7 @@ for name in {names!r}:
                 "features.losses",
                 "features.train",
                 "features.extract",
+                "features.encoder",
             )
         ),
         ["facelens.views.app", "facelens.views.tour"],
