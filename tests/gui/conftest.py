@@ -174,7 +174,8 @@ def tiny_faces(tmp_path: Path) -> Path:
 @pytest.fixture
 def leftovers(qapp: QApplication) -> Iterator[None]:
     """Fails the test that leaves a thread, a process or a top-level widget behind."""
-    theme.apply(qapp, "dark")
+    if not (qapp.styleSheet() and theme.current().dark):
+        theme.apply(qapp, "dark")
     pump()
     before = _Leftovers()
     yield
