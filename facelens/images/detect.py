@@ -1,9 +1,9 @@
 """Detection: where the faces of a photograph are and their five points, by a YuNet file that the user supplies.
 
-Computes    for each cell (r, c) of the grids of stride s = 8, 16, 32: score = sqrt(cls obj), centre = (c + b0, r + b1) s,
-            width and height = (e^b2, e^b3) s, points = (c + k, r + k') s; then the best of overlapping boxes
-Shapes      pictures (H, W, 3) uint8 RGB; boxes (n, 4) left, top, right, bottom; scores (n,); points (n, 5, 2): left eye,
-            right eye, nose, left and right mouth corner as seen in the picture; all float32, in pixels of the picture
+Computes    for each cell (r, c) of the grids of stride s = 8, 16, 32: score = sqrt(cls obj), centre = (c + b0, r + b1)
+            s, width and height = (e^b2, e^b3) s, points = (c + k, r + k') s; then the best of overlapping boxes
+Shapes      pictures (H, W, 3) uint8 RGB; boxes (n, 4) left, top, right, bottom; scores (n,); points (n, 5, 2): left
+            eye, right eye, nose, left and right mouth corner as seen in the picture; float32, in pixels of the picture
 Reference   W. Wu, H. Peng, S. Yu, YuNet: a tiny millisecond-level face detector, Machine Intelligence Research 2023
 Departs     small pictures are enlarged to the size of the network's input; one in which nothing is found is tried again
             smaller

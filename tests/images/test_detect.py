@@ -21,6 +21,11 @@ from facelens.images.faceset import FaceSet
 FIVE = np.array([(-10, -8), (10, -8), (0, 0), (-7, 9), (7, 9)], np.float32)  # from the middle of a face
 
 
+def at(x: float, y: float) -> NDArray[np.float32]:
+    """The five points of a face there."""
+    return FIVE + np.array([x, y], np.float32)
+
+
 class Drawn(Detector):
     """A detector whose network sees discs: a face wherever a pixel is brighter than 200, its size in the red part.
 
@@ -77,7 +82,7 @@ def test_cells_become_faces() -> None:
     assert detector.seen == [(250, 500, 3)], "enlarged, not beyond the limit"
     order = np.argsort(found.boxes[:, 0])
     np.testing.assert_allclose(found.scores, 0.9, atol=1e-6)
-    np.testing.assert_allclose(found.points[order], np.stack([FIVE + [40.5, 50.5], FIVE + [150.5, 60.5]]), atol=0.6)
+    np.testing.assert_allclose(found.points[order], np.stack([at(40.5, 50.5), at(150.5, 60.5)]), atol=0.6)
     np.testing.assert_allclose(found.boxes[order][0], [25.5, 35.5, 55.5, 65.5], atol=0.6)
     assert [array.dtype for array in found] == [np.float32] * 3
 
@@ -98,7 +103,7 @@ def test_where_nothing_is_found_it_is_tried_smaller() -> None:
     detector = Late()
     found = detect.detect(drawn((40, 50)), detector)
     assert [shape[0] for shape in detector.seen] == [250, 125, 62]
-    np.testing.assert_allclose(found.points[0], FIVE + [40.5, 50.5], atol=1)
+    np.testing.assert_allclose(found.points[0], at(40.5, 50.5), atol=1)
     nothing = detect.detect(drawn(), Drawn())
     assert len(nothing) == 0 and nothing.points.shape == (0, 5, 2)
 
@@ -173,7 +178,7 @@ def test_points_that_are_there_are_kept(tmp_path: Path) -> None:
     points, _ = landmarks_for(replace(faces, landmarks=given), detector)
     assert len(detector.seen) == 1
     np.testing.assert_array_equal(points[1], FIVE)
-    np.testing.assert_allclose(points[0], FIVE + [40.5, 50.5], atol=0.6)
+    np.testing.assert_allclose(points[0], at(40.5, 50.5), atol=0.6)
 
 
 def test_it_can_be_stopped(tmp_path: Path) -> None:
