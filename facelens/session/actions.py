@@ -110,7 +110,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("theme.system", "Follow the system", "View", (), checkable=True, line_above=True),
     Action("theme.light", "Light", "View", (), "sun", checkable=True),
     Action("theme.dark", "Dark", "View", (), "moon", checkable=True),
-    Action("motion.reduce", "Reduce motion", "View", (), checkable=True, line_above=True),
     Action("select.all", "Select all shown", "Select", ("Ctrl+A",), needs=faces_shown),
     Action("select.invert", "Invert selection", "Select", ("Ctrl+I",), needs=faces_shown),
     Action("select.none", "Step back", "Select", ("Esc",), "", "Closes what is open, then clears the selection, then the filter"),

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from facelens import __version__
 from facelens.errors import FaceLensError
-from facelens.images import builder
 from facelens.images.faceset import FaceSet, Rows
 from facelens.session import filters, tasks
 from facelens.session.jobs import Job, Request, State
@@ -53,7 +52,6 @@ class Commands:
             "theme.system": lambda: self._theme("system"),
             "theme.light": lambda: self._theme("light"),
             "theme.dark": lambda: self._theme("dark"),
-            "motion.reduce": self._motion,
             "select.all": lambda: self._select(self.workspace.shown_ids),
             "select.invert": lambda: self._select(self.workspace.shown_ids, Mode.TOGGLE),
             "select.none": self._step_back,
@@ -184,12 +182,15 @@ class Commands:
             self.export_list(_with_ending(name, ".csv"))
 
     def export_list(self, path: Path) -> None:
-        """Write the selected (or shown) faces with all columns."""
-        rows = self._rows()
-        builder.write_list(path, self.faces, rows)
-        self.window.statusBar().showMessage(
-            tr("{faces} written to {path}", faces=plural(len(rows), "{n} face", "{n} faces"), path=path), 8000
+        """Write the selected (or shown) faces with all columns, in a thread: a million take their time."""
+        request = Request(
+            title=tr("Write {name}", name=path.name),
+            call=tasks.write_list,
+            args=(self.faces, self._rows(), path),
+            slot="list",
+            place="thread",
         )
+        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
 
     def _build(self, kind: str, folds: int, per_fold: int, seed: int) -> None:
         name = QFileDialog.getSaveFileName(self.window, tr("Save the list"), kind)[0]
@@ -217,9 +218,6 @@ class Commands:
         assert isinstance(app, QApplication)
         theme.apply(app, scheme)  # type: ignore[arg-type]
         self.window.desk.settle(theme=scheme)
-
-    def _motion(self) -> None:
-        self.window.desk.settle(reduced_motion=not self.window.desk.settings.reduced_motion)
 
     def _region(self, by: int) -> None:
         regions = self.window.regions()

@@ -368,7 +368,6 @@ class MainWindow(QMainWindow):
         settings = self.desk.settings
         self.actions_by_id[f"theme.{settings.theme}"].setChecked(True)
         self.actions_by_id[f"layout.{self.layout_name}"].setChecked(True)
-        self.actions_by_id["motion.reduce"].setChecked(settings.reduced_motion)
         self.layouts.set_value(self.layout_name)
         icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
 

@@ -129,6 +129,7 @@ class Guide:
             self.window.commands.export_sheet(path)
             self.settle()
         self.window.commands.export_list(self.out / "selection.csv")
+        self.settle()
         self.exported = [*paths, self.out / "selection.csv"]
         self.once.update(self.exported)
 

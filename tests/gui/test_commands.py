@@ -127,15 +127,17 @@ def test_export_writes_what_is_selected_else_what_is_shown(
 ) -> None:
     ids = browsing.store.workspace.faces.ids
     browsing.act("data.export")
+    settle(browsing)
     with open(next((tmp_path / "out").glob("*.csv")), newline="") as file:
         assert len(list(csv.reader(file))) == 1 + 12
-    assert browsing.statusBar().currentMessage().startswith("12 faces written to ")
+    assert browsing.statusBar().currentMessage().startswith("Written to ")
     browsing.store.update(selection=Selection(ids=ids[[1, 4]]))
     browsing.act("data.export")
+    settle(browsing)
     with open(next((tmp_path / "out").glob("*.csv")), newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 and {"blur", "split"} <= rows[0].keys()
-    assert browsing.statusBar().currentMessage().startswith("2 faces written to ")
+    assert browsing.statusBar().currentMessage().startswith("Written to ")
 
 
 def test_names_without_an_ending_get_one(
@@ -151,12 +153,13 @@ def test_names_without_an_ending_get_one(
 
 
 def test_a_list_that_cannot_be_written_is_told(
-    browsing: MainWindow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    browsing: MainWindow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settle: Callable
 ) -> None:
     monkeypatch.setattr(
         QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "missing" / "deep" / "list.csv"), "CSV (*.csv)")
     )
     browsing.act("data.export")
+    settle(browsing)
     [card] = browsing.notices.cards
     assert "list.csv" in card.accessibleName() or "missing" in card.accessibleName()
 

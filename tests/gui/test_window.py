@@ -109,15 +109,13 @@ def test_state_is_restored_after_a_restart(open_window: Callable, close: Callabl
     first.docks["log"].close()
     first.act("view.larger")  # cannot be used without a gallery
     first.panel("gallery").size_slider.setValue(5)
-    first.act("motion.reduce")
     close(first)
     read = Settings.load()
-    assert (read.theme, read.layout, read.thumbnail_size, read.reduced_motion) == ("light", "report", 160, True)
+    assert (read.theme, read.layout, read.thumbnail_size) == ("light", "report", 160)
     again = open_window(read, size=(1300, 800))
     assert again.layout_name == "report" and again.layouts.value() == "report"
     assert visible(again) == {"jobs"}
     assert again.panel("gallery").grid.thumbnail_size == 160
-    assert again.actions_by_id["motion.reduce"].isChecked()
     assert again.actions_by_id["theme.light"].isChecked()
 
 
