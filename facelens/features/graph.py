@@ -369,3 +369,15 @@ def elements(port: Port) -> int | None:
     if port.shape is None or not all(isinstance(n, int) for n in port.shape[1:]):
         return None
     return math.prod(n for n in port.shape[1:] if isinstance(n, int))
+
+
+def maps(found: Graph) -> tuple[Port, ...]:
+    """The tensors between that could be patch maps: (B, C, rows, columns) with more than one place."""
+    return tuple(
+        port
+        for port in found.between
+        if port.shape is not None
+        and len(port.shape) == 4
+        and all(isinstance(n, int) for n in port.shape[1:])
+        and any(isinstance(n, int) and n > 1 for n in port.shape[2:])
+    )

@@ -232,6 +232,7 @@ _HARMLESS = frozenset(
         "numpy.random._pickle.__randomstate_ctor",
         "numpy.random._pickle.__generator_ctor",
         "numpy.random._pickle.__bit_generator_ctor",
+        "numpy.random.bit_generator.__pyx_unpickle_SeedSequence",
     )
 )
 _PYTHON2 = {"__builtin__": "builtins", "copy_reg": "copyreg", "UserDict": "collections", "UserList": "collections"}

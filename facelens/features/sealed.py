@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -59,7 +60,7 @@ def read(
     limits = limits or Limits()
     seconds = 20 + size / 20e6 if seconds is None else seconds
     request = {
-        "path": [os.path.abspath(p or ".") for p in sys.path],
+        "path": [str(Path(__file__).parents[2]), *(os.path.abspath(p or ".") for p in sys.path)],
         "size": size,
         "shown": shown,
         "take": take,
@@ -92,11 +93,17 @@ def read(
     assert child.stdout is not None and child.stderr is not None
     try:
         try:
+            _wait_for(child, child.stdout, size, shown, tick)
             return _answer(child.stdout, size, shown, limits, tick)
-        except EOFError:
+        except (EOFError, KeyError, TypeError, ValueError):
+            try:
+                code = child.wait(timeout=2)
+            except subprocess.TimeoutExpired:  # it still writes what nobody wants any more
+                child.kill()
+                code = child.wait()
             # stderr is small: the child writes one line at most, or the interpreter a last word
             said = child.stderr.read(1 << 16).decode("utf-8", "replace")
-            raise _death(child.wait(), said, shown, seconds, late=late.is_set()) from None
+            raise _death(code, said, shown, seconds, late=late.is_set()) from None
     finally:
         watch.cancel()
         child.kill()
@@ -104,6 +111,20 @@ def read(
         child.stdout.close()
         child.stderr.close()
         watch.join()
+
+
+def _wait_for(child: subprocess.Popen[bytes], pipe: Any, size: int, shown: str, tick: Tick) -> None:
+    """Until the child begins to answer or ends; a cancel need not wait for that."""
+    begun = threading.Thread(target=pipe.peek, args=(1,), daemon=True)
+    begun.start()
+    try:
+        while begun.is_alive():
+            begun.join(0.1)
+            tick(0, size, tr("Opening {name}", name=shown))
+    except BaseException:
+        child.kill()
+        begun.join()  # it holds the pipe, which is about to be closed
+        raise
 
 
 def _exactly(pipe: Any, n: int) -> bytes:

@@ -893,7 +893,8 @@ def _reading(found: _Found, size: int, shown: str, limits: Limits, take: str | N
     for candidate in others:
         aside[candidate.path or tr("(the file itself)")] += len(candidate.tensors)
     ignored = [
-        tr("{name} ({n} tensors)", name=escaped(name), n=count) for name, count in _gathered(aside).most_common(40)
+        f"{escaped(name)} ({plural(count, '{n} tensor', '{n} tensors')})"
+        for name, count in _gathered(aside).most_common(40)
     ]
     ignored += [f"{escaped(name)} × {count}" for name, count in found.foreign.most_common(40)]
     return Reading(

@@ -467,8 +467,7 @@ def test_what_people_save_opens(torch: Any, tmp_path: Path) -> None:
             got = found.tensors[key]
             assert got.dtype == np.asarray(value).dtype.newbyteorder("=") and got.shape == np.shape(value), (label, key)
             np.testing.assert_array_equal(got, value, err_msg=f"{label} {key}")
-        if label not in ("optimizer object", "random states"):
-            assert not found.code, (label, found.code)
+        assert not found.code, (label, found.code)
     assert len(cases) >= 30 and not failed, failed
 
 
@@ -503,7 +502,7 @@ def test_ignored_objects_and_plain_values_are_told(torch: Any) -> None:
     found = read_here(stream.getvalue())
     assert found.container == "backbone" and list(found.tensors) == ["weight", "bias"]
     assert found.others == ("head",)
-    assert "optimizer (2 tensors)" in found.ignored and "head (1 tensors)" in found.ignored
+    assert "optimizer (2 tensors)" in found.ignored and "head (1 tensor)" in found.ignored
     assert found.said["epoch"] == 68 and found.said["args.network"] == "r50"
     other = read_here(stream.getvalue(), take="head")
     assert list(other.tensors) == ["weight"] and other.tensors["weight"].shape == (3, 2)
@@ -558,7 +557,7 @@ def tensor_words(shape: tuple[int, ...], stride: tuple[int, ...], offset: int = 
 FOUR = np.arange(4, dtype="<f4").tobytes()
 
 
-def zip_bomb(entries: int = 1, size: int = 120 << 20) -> bytes:
+def zip_bomb(entries: int = 1, size: int = 40 << 20) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         file.writestr("archive/data.pkl", tensor_words((4,), (1,)))
@@ -571,8 +570,8 @@ def zip_bomb(entries: int = 1, size: int = 120 << 20) -> bytes:
 
 def lying_zip() -> bytes:
     """A deflated entry that is far longer than its directory says."""
-    whole = bytearray(zip_bomb(size=60 << 20))
-    size = struct.pack("<I", 60 << 20)
+    whole = bytearray(zip_bomb(size=12 << 20))
+    size = struct.pack("<I", 12 << 20)
     at = whole.rfind(size)
     whole[at : at + 4] = struct.pack("<I", 16)
     return bytes(whole)
@@ -624,7 +623,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "colliding keys": lambda: collisions(60_000),
     "array of lies": lambda: numpy_lie(),
     "zip bomb": lambda: zip_bomb(),
-    "zip bomb, many entries": lambda: zip_bomb(40, 4 << 20),
+    "zip bomb, many entries": lambda: zip_bomb(40, 1 << 20),
     "zip that lies about a size": lying_zip,
     "npz bomb": lambda: npz_bomb(),
     "npy of lies": lambda: npy_head((1 << 40,)) + bytes(64),
@@ -657,8 +656,8 @@ def npz_bomb() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         with file.open("a.npy", "w") as entry:
-            entry.write(npy_head((25 << 20,)))
-            for _ in range(100):
+            entry.write(npy_head((10 << 20,)))
+            for _ in range(40):
                 entry.write(bytes(1 << 20))
     return out.getvalue()
 
@@ -725,9 +724,16 @@ def test_bombs_are_refused_within_memory_and_time(tmp_path: Path) -> None:
     paths = [saved(tmp_path, make(), f"{i}.pth") for i, make in enumerate(BOMBS.values())]
     assert max(path.stat().st_size for path in paths) <= 1_500_000
     search = json.dumps([str(ROOT), *sys.path])
-    ended = subprocess.run([sys.executable, "-c", PEAK, search, *map(str, paths)], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    command = [sys.executable, "-c", PEAK, search]
+    halves = [
+        subprocess.Popen([*command, *map(str, paths[i::2])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for i in range(2)
+    ]
+    answers: list[Any] = [None] * len(paths)
+    for i, half in enumerate(halves):
+        out, err = half.communicate()
+        assert half.returncode == 0, err
+        answers[i::2] = [json.loads(line) for line in out.splitlines()]
     assert len(answers) == len(BOMBS)
     for label, (said, seconds, peak) in zip(BOMBS, answers):
         if label == "doubling lists with weights":
@@ -812,7 +818,9 @@ def small_model(
 def path_attacks(folder: Path, outside: Path) -> dict[str, str]:
     """label -> location; the links are made."""
     (folder / "link.bin").symlink_to(outside)
-    os.link(outside, folder / "hard.bin")
+    other = outside.with_name("other.bin")  # a file with two names of its own: the others must not be refused for that
+    other.write_bytes(bytes(64))
+    os.link(other, folder / "hard.bin")
     (folder / "sub").mkdir()
     (folder / "linked").symlink_to(outside.parent, target_is_directory=True)
     (folder / "pipe").mkdir()

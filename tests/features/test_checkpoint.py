@@ -129,7 +129,7 @@ def test_optimizer_state_is_never_taken() -> None:
     with pytest.raises(InputError, match="holds no weights"):
         chosen({"something": optimizer})
     found = chosen({"optimizer": optimizer, "model": ARRAYS})
-    assert found.ignored == ("optimizer (1 tensors)",)
+    assert found.ignored == ("optimizer (1 tensor)",)
 
 
 def test_tensors_of_two_equal_names_are_refused() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import collections
 import datetime
 import decimal
 import functools
+import importlib
 import io
 import math
 import pathlib
@@ -133,9 +135,13 @@ def test_the_state_of_foreign_objects_is_kept() -> None:
 
 
 def test_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builtins.__import__", lambda *a, **k: pytest.fail(f"imported {a[0]}"))
-    found = load(b"\x80\x02cthis_does_not_exist\nname\n)R.")
-    assert isinstance(found, Foreign) and found.name == "this_does_not_exist.name"
+    asked: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib, "import_module", lambda *a, **k: asked.append(a[0]))
+        patch.setattr(builtins, "__import__", lambda *a, **k: asked.append(a[0]))  # last: patching itself imports
+        found = load(b"\x80\x02cwave\nopen\n)R.")
+    assert isinstance(found, Foreign) and found.name == "wave.open"
+    assert not asked
 
 
 @pytest.mark.parametrize(

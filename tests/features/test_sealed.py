@@ -121,6 +121,21 @@ def test_cancelling_ends_the_child(tmp_path: Path) -> None:
         read(saved(tmp_path, {"a": np.zeros((3000, 1000), np.float32)}), tick=tick)
 
 
+def test_cancelling_need_not_wait_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealed, "_CHILD", "import time; time.sleep(60)")
+    calls = []
+
+    def tick(done: int, total: int, note: str = "") -> None:
+        calls.append(done)
+        if len(calls) > 2:
+            raise Cancelled
+
+    start = time.monotonic()
+    with pytest.raises(Cancelled):
+        read(saved(tmp_path, {}), tick=tick)
+    assert time.monotonic() - start < 10
+
+
 def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealed, "_CHILD", "import time; time.sleep(60)")
     start = time.monotonic()
@@ -138,6 +153,8 @@ def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("raise SystemExit(3)", "ended (code 3)"),
         ("import os; os.write(1, b'\\x05\\0\\0\\0\\0\\0\\0\\0{}'); os._exit(9)", "ended (code 9)"),
         ("import os; os.write(1, b'\\xff' * 8); os._exit(0)", "ended (code 0)"),
+        ("import os; os.write(1, b'\\2\\0\\0\\0\\0\\0\\0\\0{}'); os._exit(0)", "ended (code 0)"),
+        ("import os; os.write(1, b'\\2\\0\\0\\0\\0\\0\\0\\0{]'); os.write(1, bytes(1 << 22))", "ended (code -9)"),
         ("import os; os.write(2, b'forbidden: os.system'); os._exit(86)", "something forbidden"),
     ],
 )
@@ -152,8 +169,9 @@ def test_a_child_that_dies_has_a_sentence(
 
 def test_an_answer_that_asks_for_too_much_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     head = json.dumps({"kind": "weights", "tensors": [["a", "float32", [1 << 40]]]}).encode()
-    data = len(head).to_bytes(8, "little") + head
+    data = len(head).to_bytes(8, "little") + head + b"\0"
     monkeypatch.setattr(sealed, "_CHILD", f"import os; os.write(1, {data!r}); os._exit(0)")
+    monkeypatch.setattr(np, "empty", lambda *_: pytest.fail("memory was taken"))
     with pytest.raises(InputError, match="ended"):
         read(saved(tmp_path, {}))
 
