@@ -95,11 +95,14 @@ def write_and_tell(root: str, n: str, seed: str, rows: str = "") -> None:
     while len(todo):
         with kept.writer() as writer:
             for _ in range(4):
-                some, todo = np.split(todo, [int(dice.integers(1, 30))])
+                some, todo = np.split(todo, [int(dice.integers(1, 30 if len(faces) < 1000 else 800))])
                 if len(some):
                     writer.append(faces.ids[some], vectors_of(faces.ids[some]))
                 writer.flush()
-                os.write(1, b"".join(b"ack %d\n" % i for i in faces.ids[some].tolist()))
+                for few in np.array_split(
+                    faces.ids[some], 1 + len(some) // 100
+                ):  # what fits a pipe at once stays whole
+                    os.write(1, b"".join(b"ack %d\n" % i for i in few.tolist()))
         if dice.random() < 0.3:
             kept.compact(faces)
 

@@ -69,6 +69,24 @@ def test_changed_pictures_are_missing(tmp_path: Path) -> None:
     check(found, 3.0)
 
 
+def test_the_later_of_two_wins_also_where_the_earlier_was_used_last(tmp_path: Path) -> None:
+    cache = PatchCache(tmp_path, "f", layer="l")
+    for scale in (1.0, 2.0):
+        cache.put(ids(1), maps_of(ids(1), scale))
+    first, second = files(tmp_path)
+    os.utime(first, (2000, 2000))
+    os.utime(second, (1000, 1000))
+    for listed in ([first, second], [second, first]):
+        again = PatchCache(tmp_path, "f", layer="l")
+        for path in listed:
+            block = patches._Block.named(path)
+            assert block is not None
+            head = again._head(block)
+            assert head is not None
+            again._note(block, head)
+        check(again.get(ids(1))[0], 2.0)
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1.0, 7e4, 1e30])
 def test_any_scale_keeps_its_precision(tmp_path: Path, scale: float) -> None:
     PatchCache(tmp_path, "f", layer="l").put(ids(5), maps_of(ids(5), scale))
