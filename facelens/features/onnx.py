@@ -104,6 +104,7 @@ def _size_inside(folder: Path, where: str, name: str) -> int:
 class OnnxEncoder:
     """A model file as a function: (B, channels, height, width) float32 in, (B, D) and the patch map or None out.
 
+    graph        what `open_model` found, to be sure that it is still the same file
     embedding    name of the output that is the embedding, "" for the first
     patches      name of any tensor of the graph that is the patch map (B, C, rows, columns), "" for none
     threads      processor cores, None for all
@@ -135,6 +136,8 @@ class OnnxEncoder:
 
         # The graph is read again from the very bytes that are run: the file may have changed since it was looked at.
         self.graph = graphs.inspect(io.BytesIO(data), len(data), shown=shown)
+        if graph is not None and graph != self.graph:
+            raise InputError(tr("{name} has changed since it was opened.", name=shown), hint=tr("Open it again."))
         check(path, self.graph)
         names = {port.name for port in self.graph.outputs}
         self.embedding = embedding or self.graph.outputs[0].name

@@ -84,6 +84,16 @@ def test_a_file_that_changes_is_refused(tmp_path: Path) -> None:
         open_model(path, tick=tick)
 
 
+def test_a_file_of_terabytes_is_not_even_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "m.pth"
+    with open(path, "wb") as file:
+        file.write(b"PK\x03\x04")
+        file.truncate(40 << 30)  # takes no room on the disk
+    with pytest.raises(InputError) as caught:
+        open_model(path, tick=lambda *_: pytest.fail("it was read"))
+    assert caught.value.message == "m.pth is larger than a model may be (43 GB)."
+
+
 # Which state dict
 
 

@@ -210,3 +210,17 @@ def test_the_file_is_checked_again_when_it_is_run(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="which is not in its folder"):
         OnnxEncoder(saved(tmp_path, model() + evil))
+
+
+@needs_runtime
+def test_a_file_that_was_exchanged_is_noticed(tmp_path: Path) -> None:
+    found = look(model())
+    OnnxEncoder(saved(tmp_path, model()), found)
+    with pytest.raises(InputError, match="has changed since it was opened"):
+        OnnxEncoder(saved(tmp_path, model(batch=4)), found)
+
+
+def test_tensors_that_could_be_patch_maps() -> None:
+    known = _piece(7, _piece(13, port("map", ("N", 4, 4, 4))) + _piece(13, port("pooled", ("N", 4, 1, 1))))
+    assert graph.maps(look(model() + known)) == (Port("map", "float32", ("N", 4, 4, 4)),)
+    assert graph.maps(look(model())) == ()
