@@ -166,3 +166,28 @@ def test_mobilefacenet_layouts_are_one_network() -> None:
         one, other = casia(x), zoo(x)
     torch.testing.assert_close(one.embedding, other.embedding)
     torch.testing.assert_close(one.patches, other.patches)
+
+
+@pytest.mark.parametrize(("stride", "channels"), [(1, 4), (2, 4), (1, 6)])
+def test_mobilefacenet_bottlenecks(stride: int, channels: int) -> None:
+    """All four layouts of the block against one equation; the order of tensors is the order of the equation."""
+    step = mobilefacenet.Step(4, 8, channels, stride)
+    x = pictures(2, 4, 6, 6)
+    for make in (
+        mobilefacenet.CasiaBottleneck,
+        mobilefacenet.NamedBottleneck,
+        mobilefacenet.Relu6Bottleneck,
+        mobilefacenet._bottleneck,
+    ):
+        block = shaken(make(step))
+        tensors = iter(v for v in block.state_dict().values() if v.ndim)
+        slopes = make is not mobilefacenet.Relu6Bottleneck
+        y = x
+        for padding, groups, pace, linear in ((0, 1, 1, False), (1, 8, stride, False), (0, 1, 1, True)):
+            y = F.conv2d(y, next(tensors), padding=padding, groups=groups, stride=pace)
+            names = ("weight", "bias", "running_mean", "running_var")
+            y = norm(y, {f"n.{name}": next(tensors) for name in names}, "n")
+            if not linear:
+                y = prelu(y, next(tensors)) if slopes else y.clamp(0, 6)
+        assert next(tensors, None) is None
+        torch.testing.assert_close(block(x), x + y if stride == 1 and channels == 4 else y)
