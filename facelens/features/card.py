@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -93,10 +93,41 @@ class Card:
             key: tuple(value) if isinstance(value, list) else value for key, value in found.items() if key in known
         }
         values.setdefault("name", str(values["architecture"]))
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise InputError(tr("The card cannot be read."), details=str(error)) from None
+        for key, value in values.items():
+            if not _FITS[key](value):
+                message = tr("The card's {field} cannot be {value}.", field=key, value=escaped(repr(value)[:60]))
+                raise InputError(message, hint=tr("Correct it, or delete the card to start from the defaults."))
+        return cls(**values)
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 100_000
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 1_000_000
+
+
+def _numbers(value: object) -> bool:
+    known = isinstance(value, tuple) and len(value) in (1, 3)
+    return known and all(isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < 1e6 for v in value)  # type: ignore[union-attr, attr-defined]
+
+
+def _wholes(count: int) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, tuple) and len(value) == count and all(map(_whole, value))
+
+
+_FITS: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("name", "architecture", "order", "template", "patch_layer", "licence", "notes"), _text),
+    "size": _wholes(2),
+    "mean": _numbers,
+    "std": _numbers,
+    "crop": lambda value: value is None or _wholes(4)(value),
+    "flip": lambda value: isinstance(value, bool),
+    "dimensions": lambda value: _whole(value) and value != 0,
+    "grid": lambda value: value is None or _wholes(2)(value),
+    "options": lambda value: isinstance(value, dict) and all(map(_text, value)),
+}
 
 
 def beside(checkpoint: Path) -> Path:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,18 +78,18 @@ def embed(
     size = _Size(batch)
     with store.writer(total=len(rows)) as writer:
         safe = time.monotonic()
-        for some, pictures, bad in _pictures(faces, rows, encoder, size=size, threads=threads):
-            skipped += [(int(faces.ids[row]), reason) for row, reason in bad]
-            if len(some):
-                keys = picture_keys(faces, some)
-                found = _encoded(encoder, pictures, size)
-                writer.append(faces.ids[some], found.vectors, confidence=found.confidence, keys=keys)
-                embedded += len(some)
-            done += len(some) + len(bad)
+        for fed in _pictures(faces, rows, encoder, size=size, threads=threads):
+            skipped += [(int(faces.ids[row]), reason) for row, reason in fed.bad]
+            if len(fed.rows):
+                found = _encoded(encoder, fed.pictures, size)
+                writer.append(faces.ids[fed.rows], found.vectors, confidence=found.confidence, keys=fed.keys)
+                embedded += len(fed.rows)
+            done += len(fed.rows) + len(fed.bad)
             if time.monotonic() - safe > SAFE_EVERY:
                 writer.flush()
                 safe = time.monotonic()
             tick(done, len(rows))
+    store.compact(faces)  # one shard in gallery order is mapped; many have to be gathered
     return Extraction(embedded, reused, tuple(skipped), time.monotonic() - began, store.notice)
 
 
@@ -99,33 +100,49 @@ class _Size:
         self.rows = max(1, rows)
 
 
-def _pictures(
-    faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None
-) -> Iterator[tuple[Rows, NDArray[np.uint8], list[tuple[int, str]]]]:
-    """Batches of fed pictures with their rows, and the rows of those that could not be read; two batches ahead."""
-    waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()
+class _Fed(NamedTuple):
+    """A batch on its way: the rows that could be read with their pictures and file states, and those that could not."""
+
+    rows: Rows
+    pictures: NDArray[np.uint8]
+    keys: NDArray[np.uint64]
+    bad: list[tuple[int, str]]
+
+
+def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None) -> Iterator[_Fed]:
+    """Batches of fed pictures, read two batches ahead."""
+
+    def fed(row: int) -> tuple[np.uint64, NDArray[np.uint8]]:
+        # The state of the file first: taken after, a picture that changes in between would pass for the new one.
+        key = picture_keys(faces, np.array([row], np.int64))[0]
+        return key, feed_face(faces, row, encoder.card)
+
+    waiting: deque[tuple[int, Future[tuple[np.uint64, NDArray[np.uint8]]]]] = deque()
     coming = iter(rows.tolist())
     with ThreadPoolExecutor(threads or max(2, os.cpu_count() or 2), thread_name_prefix="feed") as pool:
         try:
             while True:
                 while len(waiting) < 2 * size.rows and (row := next(coming, None)) is not None:
-                    waiting.append((row, pool.submit(feed_face, faces, row, encoder.card)))
+                    waiting.append((row, pool.submit(fed, row)))
                 if not waiting:
                     return
                 good: list[int] = []
                 pictures: list[NDArray[np.uint8]] = []
+                keys: list[np.uint64] = []
                 bad: list[tuple[int, str]] = []
                 for _ in range(min(size.rows, len(waiting))):
                     row, future = waiting.popleft()
                     try:
-                        pictures.append(future.result())
+                        key, picture = future.result()
+                        pictures.append(picture)
+                        keys.append(key)
                         good.append(row)
                     except PictureError as error:
                         bad.append((row, error.reason))
                     except InputError as error:
                         bad.append((row, error.message))
                 stacked = np.stack(pictures) if pictures else np.zeros((0, *encoder.card.size, 3), np.uint8)
-                yield np.array(good, np.int64), stacked, bad
+                yield _Fed(np.array(good, np.int64), stacked, np.array(keys, np.uint64), bad)
         finally:
             for _, future in waiting:
                 future.cancel()

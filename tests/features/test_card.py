@@ -102,3 +102,26 @@ def test_what_is_no_card(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "b").write_bytes(b" " * (2 << 20))
     with pytest.raises(InputError, match="too large"):
         card.load(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("dimensions", "x"),
+        ("dimensions", 0),
+        ("size", [112]),
+        ("size", [112, 112.5]),
+        ("mean", [1, 2]),
+        ("std", "127"),
+        ("flip", "no"),
+        ("options", [1]),
+        ("architecture", 5),
+        ("crop", [0, 1, 2]),
+        ("grid", [7, True]),
+        ("order", 3),
+    ],
+)
+def test_a_wrong_type_is_named_with_its_field(field: str, value: object) -> None:
+    written = {**Card("mine", "iresnet18").as_json(), field: value}
+    with pytest.raises(InputError, match=field):
+        Card.from_json(written)
