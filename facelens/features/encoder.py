@@ -95,6 +95,12 @@ class TorchEncoder:
         self.dimensions = int(out.embedding.shape[1])
         self.parts = 0 if out.confidence is None else int(out.confidence.shape[1])
 
+    def use_processor(self) -> None:
+        """Leave the graphics card."""
+        self.device = torch.device("cpu")
+        self.network.to(self.device)
+        self._traced = {}
+
     def __call__(self, pictures: NDArray[np.uint8], *, patches: bool = False) -> Encoded:
         """Encode a batch."""
         return _with_flip(lambda some: self._once(some, patches), pictures, self.card)

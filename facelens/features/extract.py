@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.errors import InputError
+from facelens.errors import FaceLensError, InputError
 from facelens.features.encoder import Encoded, Encoder
 from facelens.features.feed import feed_face
 from facelens.features.store import Store, picture_keys
@@ -41,7 +41,7 @@ class Extraction:
     reused: int
     skipped: tuple[tuple[int, str], ...]  # (face id, reason)
     seconds: float
-    notice: str = ""  # damage found in the cache
+    notice: str = ""  # damage found in the cache, memory that ran out
 
     def sentence(self) -> str:
         """For the end of a job."""
@@ -64,8 +64,9 @@ def embed(
 ) -> Extraction:
     """Embed what the store does not hold yet.
 
-    A picture that cannot be read is skipped with its reason. When the network runs out of memory the batch is halved.
-    Cancelling keeps every finished vector.
+    A picture that cannot be read is skipped with its reason. When the network runs out of memory the batch is halved,
+    and a graphics card that cannot take a single picture is given up for the processor. Cancelling keeps every finished
+    vector. A picture that kills the process takes the unsaved vectors of the last seconds with it, nothing else.
     """
     began = time.monotonic()
     rows = store.missing(faces)
@@ -89,8 +90,12 @@ def embed(
                 writer.flush()
                 safe = time.monotonic()
             tick(done, len(rows))
-    store.compact(faces)  # one shard in gallery order is mapped; many have to be gathered
-    return Extraction(embedded, reused, tuple(skipped), time.monotonic() - began, store.notice)
+    try:
+        store.compact(faces)  # one shard in gallery order is mapped; many have to be gathered
+    except FaceLensError as error:
+        _log.warning("shards were not merged: %s", error)  # no room: the vectors are there all the same
+    notice = " ".join(part for part in (store.notice, size.notice) if part)
+    return Extraction(embedded, reused, tuple(skipped), time.monotonic() - began, notice)
 
 
 class _Size:
@@ -98,6 +103,17 @@ class _Size:
 
     def __init__(self, rows: int) -> None:
         self.rows = max(1, rows)
+        self.notice = ""
+
+    def shrink(self, rows: int) -> None:
+        """Memory has run out."""
+        self.rows = max(1, rows)
+        self.notice = plural(
+            self.rows,
+            "Memory ran out; the network took {n} picture at a time from there on.",
+            "Memory ran out; the network took {n} pictures at a time from there on.",
+        )
+        _log.warning("out of memory: batches of %d from here on", self.rows)
 
 
 class _Fed(NamedTuple):
@@ -158,18 +174,23 @@ def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size) -> Enco
         try:
             parts.append(encoder(piece))
         except (MemoryError, RuntimeError) as error:
-            if not _out_of_memory(error) or len(piece) == 1:
+            if not _out_of_memory(error) or (len(piece) == 1 and not _on_a_card(encoder)):
                 raise
             too_much = True
         # Outside the except block: there the traceback still holds the tensors that did not fit.
         if too_much:
-            size.rows = max(1, len(piece) // 2)
-            _log.warning("out of memory: batches of %d from here on", size.rows)
+            if len(piece) == 1:
+                encoder.use_processor()  # type: ignore[attr-defined]
+            size.shrink(len(piece) // 2)
             _release()
         else:
             start += len(piece)
     confidence = [part.confidence for part in parts if part.confidence is not None]
     return Encoded(np.concatenate([part.vectors for part in parts]), np.concatenate(confidence) if confidence else None)
+
+
+def _on_a_card(encoder: Encoder) -> bool:
+    return str(getattr(encoder, "device", "cpu")) != "cpu"
 
 
 def _out_of_memory(error: BaseException) -> bool:

@@ -1,5 +1,7 @@
 """Feeding: from a picture on disk to the pixels a network is shown, as its card says. Needs no torch.
 
+When the pixels that come out of here change, raise `store.PREPROCESSING`.
+
 Shapes    a fed picture is (height, width, 3) uint8, RGB; channel order, grey and scaling are the encoder's business
 """
 
@@ -12,8 +14,6 @@ from facelens.features.card import Card
 from facelens.images import decode
 from facelens.images.align import TEMPLATES, similarity, warp
 from facelens.images.faceset import FaceSet
-
-VERSION = 1  # part of every fingerprint: raise it when the pixels that come out of here change
 
 
 def feed(picture: NDArray[np.uint8], points: NDArray[np.floating] | None, card: Card) -> NDArray[np.uint8]:
