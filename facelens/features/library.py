@@ -68,12 +68,18 @@ def inspect(
     path: Path,
     *,
     card: Path | Card | None = None,
+    architecture: str | None = None,
     consents: Callable[[str], bool] = nobody,
     take: str | None = None,
     tick: Tick = silent,
 ) -> Inspection:
-    """Open the file safely and say what network it is; `card`, or else the one beside the file, decides."""
+    """Open the file safely and say what network it is; `card`, or else the one beside the file, decides.
+
+    With `architecture` weights are compared with that one, whatever a card beside the file says.
+    """
     file = open_model(Path(path), consents=consents, take=take, tick=tick)
+    if file.kind == WEIGHTS and architecture is not None and card is None:
+        return _weights(file, None, architecture)
     given = _given_card(file.path, card)
     if file.kind == WEIGHTS:
         return _weights(file, given)
@@ -128,7 +134,7 @@ def _given_card(path: Path, card: Path | Card | None) -> Card | None:
     return cards.load(lying) if lying.is_file() else None
 
 
-def _weights(file: ModelFile, given: Card | None) -> Inspection:
+def _weights(file: ModelFile, given: Card | None, architecture: str | None = None) -> Inspection:
     from facelens.features.models import MODELS, guess
 
     assert file.contents is not None
@@ -144,6 +150,9 @@ def _weights(file: ModelFile, given: Card | None) -> Inspection:
         ranked = [(report.architecture, report.score, report)]
     else:
         ranked = guess.guess(shapes)
+        if architecture is not None:  # chosen by the user: it comes first, however it fits
+            chosen = guess.compare(architecture, shapes)
+            ranked = [(architecture, chosen.score, chosen), *(one for one in ranked if one[0] != architecture)]
         report = ranked[0][2]
     spec = report.spec()
     card = given or spec.card.changed(name=_name(file.path))

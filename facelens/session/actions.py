@@ -74,6 +74,41 @@ def identities_known(workspace: Workspace) -> str:
     )
 
 
+def model_loaded(workspace: Workspace) -> str:
+    """Needs a model or imported vectors."""
+    return "" if workspace.model_names else tr("Needs a model. Open one first (Ctrl+M).")
+
+
+def embeddable(workspace: Workspace, name: str = "") -> str:
+    """Needs a gallery, and a model (the one looked at by default) that fits and has not seen every face yet."""
+    if reason := model_loaded(workspace):
+        return reason
+    name = name or workspace.model
+    found = workspace.inspection(name)
+    if found is None:
+        return tr("Needs a model file; these vectors were imported.")
+    if not found.fits:
+        return tr("The weights do not fit the architecture. Choose another in the card.")
+    if reason := gallery_open(workspace):
+        return reason
+    done, total = workspace.embedded(name)
+    return "" if done < total else tr("All faces are embedded with this model.")
+
+
+def vectors_there(workspace: Workspace) -> str:
+    """Needs vectors of the model that is looked at."""
+    if reason := model_loaded(workspace):
+        return reason
+    return "" if workspace.model in workspace.features else tr("Needs vectors. Embed the gallery first.")
+
+
+def two_models(workspace: Workspace) -> str:
+    """Needs a model that is A or B."""
+    if reason := model_loaded(workspace):
+        return reason
+    return "" if workspace.model_a or workspace.model_b else tr("Needs a model with vectors. Embed the gallery first.")
+
+
 @dataclass(frozen=True)
 class Action:
     """One command. `menu` is the title of its menu, "" for none (palette and keys only); "-" before the text draws a line above."""
@@ -89,7 +124,7 @@ class Action:
     line_above: bool = False
 
 
-MENUS = ("File", "Edit", "View", "Select", "Gallery", "Figure", "Window", "Help")
+MENUS = ("File", "Edit", "View", "Select", "Gallery", "Models", "Figure", "Window", "Help")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
@@ -123,6 +158,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("faces.include_all", "Take back all excluded faces", "Gallery", (), "undo", needs=some_excluded),
     Action("protocol.build_pairs", "Build a pairs.txt…", "Gallery", (), "plus", "A verification list from this gallery, with seed and counts", needs=identities_known, line_above=True),
     Action("protocol.build_bin", "Build a .bin…", "Gallery", (), "plus", "The same list with the pictures inside, as insightface reads it", needs=identities_known),
+    Action("model.open", "Open model…", "Models", ("Ctrl+M",), "cube", "A checkpoint or an ONNX file; nothing in it is run"),
+    Action("model.show", "Show models", "Models", (), "cube", "Cards, key reports and vectors of the loaded models"),
+    Action("model.embed", "Embed the gallery", "Models", (), "play", "With the model that is looked at; what is done already is kept", needs=embeddable, line_above=True),
+    Action("model.swap", "Swap the old and the new model", "Models", ("\\",), "swap", "The old one is dashed in every chart, the new one solid", needs=two_models),
+    Action("model.remove", "Take the model off the list", "Models", (), "minus", "The file and its vectors on disk stay", needs=model_loaded),
+    Action("vectors.import", "Import vectors…", "Models", (), "download", "Vectors made elsewhere: npy, npz, Parquet, TSV, safetensors", needs=gallery_open, line_above=True),
+    Action("vectors.export", "Export vectors…", "Models", (), "export", "npz, Parquet, or TSV with a sprite", needs=vectors_there),
+    Action("vectors.delete", "Delete vectors…", "Models", (), "trash", "Of the model that is looked at, for this gallery", needs=vectors_there),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),

@@ -101,6 +101,16 @@ def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, value: str = "", tick: 
     return sheet.save(sheet.contact_sheet(faces, rows, value=value, tick=tick), out)
 
 
+def write_list(faces: FaceSet, rows: Rows, out: Path, *, tick: Tick = silent) -> int:
+    """Write the faces at `rows` with all columns as CSV; returns how many."""
+    from facelens.images import builder
+
+    tick(0, len(rows))
+    builder.write_list(out, faces, rows)
+    tick(len(rows), len(rows))
+    return len(rows)
+
+
 def build_protocol(
     faces: FaceSet, out: Path, *, folds: int = 10, per_fold: int = 300, seed: int = 0, tick: Tick = silent
 ) -> int:
@@ -139,13 +149,22 @@ class Embedded:
 
 
 def inspect_model(
-    path: Path, *, card: Card | None = None, consents: Path | None = None, tick: Tick = silent
+    path: Path,
+    *,
+    card: Card | None = None,
+    architecture: str | None = None,
+    consents: Path | None = None,
+    tick: Tick = silent,
 ) -> Inspection:
-    """Open a model file safely and say what it is; `consents` is the book of trusted programs."""
+    """Open a model file safely and say what it is; `consents` is the book of trusted programs.
+
+    `card` decides how it is read, or else `architecture`, or else the card beside the file, or else a guess.
+    """
     from facelens.features import library
     from facelens.features.checkpoint import ConsentBook, nobody
 
-    return library.inspect(path, card=card, consents=ConsentBook(consents) if consents else nobody, tick=tick)
+    trusted = ConsentBook(consents) if consents else nobody
+    return library.inspect(path, card=card, architecture=architecture, consents=trusted, tick=tick)
 
 
 def embed_gallery(
@@ -187,6 +206,95 @@ def embed_gallery(
             )
         )
     return Embedded(kept.folder, name, seen.card.name, done.sentence(), done.embedded, done.skipped, tuple(notes))
+
+
+def stored_vectors(
+    faces: FaceSet, root: Path, fingerprint: str, *, tick: Tick = silent
+) -> tuple[FeatureSet, int] | None:
+    """The vectors of a model for a gallery that are on disk, verified and mapped, and their size; None for none."""
+    from facelens.features.store import Store
+
+    try:
+        kept = Store.open(root, fingerprint)
+    except InputError:
+        return None
+    features = kept.features(faces)
+    return (features, kept.size) if len(features) else None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Vectors that came from a file, and sentences about what did not fit."""
+
+    features: FeatureSet
+    report: tuple[str, ...]
+
+
+def import_vectors(
+    path: Path, faces: FaceSet, *, names: Path | None = None, by_order: bool = False, tick: Tick = silent
+) -> Imported:
+    """Read vectors made elsewhere and give each to its face; NeedsChoice where the file names none."""
+    from facelens.features import exchange
+
+    found = exchange.join(exchange.read(path, names=names, tick=tick), faces, by_order=by_order)
+    if not len(found.features):
+        raise InputError(
+            tr("No vector of {name} belongs to a face of this gallery.", name=escaped(path.name)),
+            hint=tr("Its names must be paths or file names of the pictures in this gallery."),
+            details="\n".join(found.report),
+        )
+    return Imported(found.features, tuple(found.report))
+
+
+def export_vectors(features: FeatureSet, faces: FaceSet, out: Path, *, tick: Tick = silent) -> Path:
+    """Write vectors for other programs: .npz, .parquet, or a folder for TensorBoard's projector."""
+    from facelens.features import exchange
+
+    if out.suffix.lower() == ".npz":
+        exchange.write_npz(out, features, faces=faces)
+    elif out.suffix.lower() == ".parquet":
+        exchange.write_parquet(out, features, faces=faces, tick=tick)
+    else:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = tr("The folder {path} cannot be made: {why}.", path=escaped(str(out)), why=error.strerror)
+            raise InputError(message, hint=tr("Choose another place.")) from error
+        exchange.write_projector(out, features, faces=faces, tick=tick)
+    return out
+
+
+def write_skipped(out: Path, faces: FaceSet, *, skipped: tuple[tuple[int, str], ...]) -> None:
+    """The pictures an embedding left out, with their reasons, as CSV."""
+    import csv
+    import io
+
+    from facelens.files import atomic_write
+    from facelens.images.builder import guarded
+
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["path", "reason"])
+    for face, reason in skipped:
+        row = faces.row_of(face)
+        if row is not None:
+            writer.writerow([guarded(os.fsdecode(faces.paths[row])), reason])
+    with atomic_write(out) as file:
+        file.write(text.getvalue().encode("utf-8", "surrogateescape"))
+
+
+def untrained_example(out: Path, *, seed: int = 0, tick: Tick = silent) -> Path:
+    """Save a small network with random weights, to show how models are handled where none is at hand."""
+    import torch
+    from safetensors.torch import save_file
+
+    from facelens.features.models import MODELS
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = MODELS["small_plain"].build()
+    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, out)
+    return out
 
 
 def describe_model(found: Inspection) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +16,10 @@ from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
 from facelens.session import filters
 from facelens.session.selection import Selection
+
+if TYPE_CHECKING:  # what reads model files is not needed before there is one
+    from facelens.features.featureset import FeatureSet
+    from facelens.features.library import Inspection
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,17 @@ class Arrangement:
     group: str = ""
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What lies on disk of one model for the open gallery, and what its last embedding had to say."""
+
+    folder: Path
+    fingerprint: str
+    size: int  # bytes
+    skipped: tuple[tuple[int, str], ...] = ()  # face id, reason
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Workspace:
     """One frozen value; a change makes a new one (see Store). Arrays inside are read-only."""
@@ -47,6 +65,12 @@ class Workspace:
     excluded: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
     arrangement: Arrangement = field(default_factory=Arrangement)
     selection: Selection = field(default_factory=Selection)
+    models: tuple[Inspection, ...] = ()  # their names (card.name) are unique
+    features: Mapping[str, FeatureSet] = field(default_factory=lambda: MappingProxyType({}))  # by name; of `faces`
+    stored: Mapping[str, Stored] = field(default_factory=lambda: MappingProxyType({}))  # by name; of `faces`
+    model: str = ""  # the one that is looked at
+    model_a: str = ""  # old
+    model_b: str = ""  # new
 
     @cached_property
     def shown(self) -> Rows:
@@ -59,6 +83,33 @@ class Workspace:
     def shown_ids(self) -> Ids:
         """Ids of the shown faces, in order."""
         return self.faces.ids[self.shown] if self.faces is not None else np.zeros(0, np.int64)
+
+    @cached_property
+    def kept_faces(self) -> FaceSet | None:
+        """The faces that are not excluded: those a model is shown."""
+        if self.faces is None or not len(self.excluded):
+            return self.faces
+        return self.faces.take(np.flatnonzero(~np.isin(self.faces.ids, self.excluded)).astype(np.int64))
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Names of the loaded models, then of vectors that came without one."""
+        own = tuple(one.card.name for one in self.models)
+        return (*own, *(name for name in self.features if name not in own))
+
+    def inspection(self, name: str) -> Inspection | None:
+        """What is known about the file of a model; None for imported vectors."""
+        return next((one for one in self.models if one.card.name == name), None)
+
+    def embedded(self, name: str) -> tuple[int, int]:
+        """How many of the faces that are not excluded have a vector of a model, and how many there are."""
+        if self.kept_faces is None:
+            return 0, 0
+        features = self.features.get(name)
+        if features is None:
+            return 0, len(self.kept_faces)
+        have = np.union1d(features.ids, features.invalid)
+        return int(np.isin(self.kept_faces.ids, have).sum()), len(self.kept_faces)
 
 
 def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
@@ -83,3 +134,39 @@ def _group_ranks(faces: FaceSet, column: str) -> Rows:
     if isinstance(values, Labels):
         return np.where(values.codes < 0, len(values.names), values.codes).astype(np.int64)
     return np.unique(values, return_inverse=True)[1].astype(np.int64)  # NaN sorts last, as one value
+
+
+def for_another_gallery(workspace: Workspace) -> dict[str, object]:
+    """The fields about vectors when the gallery changes: models stay, imported vectors go."""
+    names = [one.card.name for one in workspace.models]
+    kept = {slot: name if (name := getattr(workspace, slot)) in names else "" for slot in ("model_a", "model_b")}
+    model = workspace.model if workspace.model in names else (names[0] if names else "")
+    return {"features": {}, "stored": {}, "model": model, **kept}
+
+
+NORM = "norm, {name}"  # column of the lengths of a model's vectors
+
+
+def with_norms(faces: FaceSet, features: Mapping[str, FeatureSet]) -> FaceSet:
+    """The faces with the length of their vectors as columns, one for each model; those of other models go."""
+    start = NORM.partition("{")[0]
+    columns = {name: column for name, column in faces.columns.items() if not name.startswith(start)}
+    for name, found in features.items():
+        values = np.full(len(faces), np.nan, np.float32)
+        rows, known = found.rows_of(faces.ids)
+        values[known] = found.norms[rows]
+        columns[NORM.format(name=name)] = values
+    return faces if columns.keys() == faces.columns.keys() and not features else replace(faces, columns=columns)
+
+
+def unique_name(name: str, taken: tuple[str, ...]) -> str:
+    """The name, with a number where it is taken.
+
+    >>> unique_name("net", ("net", "net (2)"))
+    'net (3)'
+    """
+    number, tried = 1, name
+    while tried in taken:
+        number += 1
+        tried = f"{name} ({number})"
+    return tried

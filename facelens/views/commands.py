@@ -15,6 +15,7 @@ from facelens import __version__
 from facelens.errors import FaceLensError
 from facelens.images.faceset import FaceSet, Rows
 from facelens.session import filters, tasks
+from facelens.session.glance import MODELS, VECTORS
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from facelens.views.main_window import MainWindow
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
+EXPORTS = "npz (*.npz);;Parquet (*.parquet);;TensorBoard folder with TSV and sprite (*)"
 
 
 class Commands:
@@ -65,6 +67,14 @@ class Commands:
             "faces.include_all": lambda: window.store.update(excluded=np.zeros(0, np.int64)),
             "protocol.build_pairs": lambda: BuildPairs(self._build, "pairs.txt", window).open(),
             "protocol.build_bin": lambda: BuildPairs(self._build, "pairs.bin", window).open(),
+            "model.open": self._open_model,
+            "model.show": lambda: window.stage.show_page("models"),
+            "model.embed": self._embed,
+            "model.swap": lambda: window.modelling.swap(),
+            "model.remove": lambda: window.modelling.remove(self.workspace.model),
+            "vectors.import": self._import_vectors,
+            "vectors.export": self._export_vectors,
+            "vectors.delete": lambda: window.modelling.delete_vectors(self.workspace.model),
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
@@ -128,6 +138,29 @@ class Commands:
     def _add(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("Add a gallery folder to this one")):
             self.window.opening.open(Path(name), add=True)
+
+    def _open_model(self) -> None:
+        kinds = tr("Models") + f" ({' '.join('*' + ending for ending in MODELS)});;" + tr("All files") + " (*)"
+        for name in QFileDialog.getOpenFileNames(self.window, tr("Open a model"), "", kinds)[0]:
+            self.window.open_model(Path(name))
+
+    def _embed(self) -> None:
+        self.window.stage.show_page("models")
+        self.window.modelling.embed(self.workspace.model)
+
+    def _import_vectors(self) -> None:
+        kinds = tr("Vectors") + f" ({' '.join('*' + ending for ending in VECTORS)})"
+        if name := QFileDialog.getOpenFileName(self.window, tr("Import vectors"), "", kinds)[0]:
+            self.window.import_vectors(Path(name))
+
+    def _export_vectors(self) -> None:
+        name, kind = QFileDialog.getSaveFileName(
+            self.window, tr("Export vectors"), f"{self.workspace.model}.npz", EXPORTS
+        )
+        if name:
+            ending = "" if kind.startswith("TensorBoard") else "." + kind.split()[0].lower()
+            path = Path(name).with_suffix("") if not ending else _with_ending(name, ending)
+            self.window.modelling.export_vectors(self.workspace.model, path)
 
     def _export_figure(self) -> None:
         name, kind = QFileDialog.getSaveFileName(

@@ -9,39 +9,77 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from facelens.images import readers
+from facelens.session.glance import glance
 from facelens.views import icons, theme
 from facelens.views.controls import draw_text
 from facelens.words import escaped, plural, tr
 
+TITLES = {
+    "open": ("Open as a new gallery", ""),
+    "model": ("Use as a model", ""),
+    "vectors": ("Import as vectors", "for the open gallery"),
+    "add": ("Add to the open gallery", "identities are joined by name"),
+}
+
 
 class DropVeil(QWidget):
-    """One large target (open), and a smaller one (add) while a gallery is open."""
+    """One large target for what the file seems to be, and smaller ones for other intentions."""
 
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
         self._over = over
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAccessibleName(tr("Drop target"))
-        self.path: Path | None = None
+        self.paths: tuple[Path, ...] = ()
         self.text = ""
         self.problem = ""
-        self.may_add = False
-        self.adding = False
+        self.targets: tuple[str, ...] = ("open",)
+        self.doing = "open"  # the target under the pointer
         self.hide()
 
-    def show_for(self, path: Path, *, may_add: bool) -> None:
-        """Look at what is dragged, and show the targets."""
-        self.path, self.may_add, self.adding, self.problem = path, may_add, False, ""
-        found = readers.recognise(path)
+    @property
+    def path(self) -> Path | None:
+        """The first of what is dragged."""
+        return self.paths[0] if self.paths else None
+
+    @property
+    def adding(self) -> bool:
+        """Whether letting go joins it to the open gallery."""
+        return self.doing == "add"
+
+    def show_for(self, path: Path, *others: Path, may_add: bool) -> None:
+        """Look at what is dragged, and show the targets; `may_add` while a gallery is open."""
+        self.paths, self.problem = (path, *others), ""
+        kind = glance(path)
         self.text = escaped(path.name)
+        if kind == "model":
+            self.targets = ("model",)
+            self.text = " · ".join((self._names(), tr("it is read, nothing in it is run")))
+        elif kind == "vectors":
+            self.targets = ("vectors",)
+            if not may_add:
+                self.problem = tr("{name} holds vectors; open their gallery first", name=self.text)
+        else:
+            self._show_gallery(path, table=kind == "table", may_add=may_add)
+        self.doing = self.targets[0]
+        self.setGeometry(self._over.rect())
+        self.raise_()
+        self.show()
+
+    def _names(self) -> str:
+        models = [one for one in self.paths[:50] if one is self.paths[0] or glance(one) == "model"]
+        more = tr("and {n} more", n=len(models) - 1) if len(models) > 1 else ""
+        return f"{escaped(self.paths[0].name)} {more}".strip()
+
+    def _show_gallery(self, path: Path, *, table: bool, may_add: bool) -> None:
+        found = readers.recognise(path)
+        self.targets = ("open", *(("add",) if may_add else ()), *(("vectors",) if may_add and table else ()))
         if found is None:
+            self.targets = ("open",)
             self.problem = tr("{name}: no folder of pictures, manifest, pairs.txt or .bin", name=escaped(path.name))
         else:
             parts = (self.text, found.title, self._count(found) if found.pictures else "", found.note)
             self.text = " · ".join(part for part in parts if part)
-        self.setGeometry(self._over.rect())
-        self.raise_()
-        self.show()
 
     def _count(self, found: readers.Recognised) -> str:
         pictures = plural(found.pictures, "{n} picture", "{n} pictures")
@@ -59,63 +97,54 @@ class DropVeil(QWidget):
 
     def over(self, point: QPointF) -> None:
         """Follow the pointer: which target would take it."""
-        adding = self.may_add and not self.problem and self._boxes()[1].contains(point)
-        if adding != self.adding:
-            self.adding = adding
+        boxes = self._boxes()
+        doing = next((key for key, box in boxes.items() if box.contains(point)), self.targets[0])
+        if doing != self.doing:
+            self.doing = doing
             self.update()
 
-    def _boxes(self) -> tuple[QRectF, QRectF]:
+    def _boxes(self) -> dict[str, QRectF]:
         whole = QRectF(self.rect()).adjusted(18, 18, -18, -18)
-        if not self.may_add or self.problem:
-            return whole, QRectF()
-        return whole.adjusted(0, 0, 0, -104), QRectF(whole.x(), whole.bottom() - 92, whole.width(), 92)
+        first, *others = self.targets
+        if not others or self.problem:
+            return {first: whole}
+        wide = (whole.width() - 12 * (len(others) - 1)) / len(others)
+        boxes = {first: whole.adjusted(0, 0, 0, -104)}
+        for place, key in enumerate(others):
+            boxes[key] = QRectF(whole.x() + place * (wide + 12), whole.bottom() - 92, wide, 92)
+        return boxes
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = theme.current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), look.q(theme.mix(look.win, look.accent, 0.2), 0.88))
-        first, second = self._boxes()
+        for key, box in self._boxes().items():
+            self._target(painter, box, active=key == self.doing and not self.problem)
+            if key == self.targets[0]:
+                self._large(painter, box, key)
+            else:
+                self._small(painter, box, key)
+
+    def _large(self, painter: QPainter, box: QRectF, key: str) -> None:
         refused = bool(self.problem)
-        self._target(painter, first, active=not self.adding and not refused)
-        middle = first.center().y()
-        icons.paint(
-            painter,
-            QRectF(first.center().x() - 20, middle - 62, 40, 40),
-            "cross" if refused else "download",
-            "bad" if refused else "accent",
-            width=0.9,
-        )
-        title = tr("This cannot be opened as a gallery") if refused else tr("Open as a new gallery")
-        draw_text(
-            painter, QRectF(first.x(), middle - 8, first.width(), 24), title, "text", 16, bold=True, align="centre"
-        )
-        draw_text(
-            painter,
-            QRectF(first.x() + 12, middle + 20, first.width() - 24, 18),
-            self.problem or self.text,
-            "text",
-            12,
-            align="centre",
-        )
-        if second.isValid():
-            self._target(painter, second, active=self.adding)
-            draw_text(
-                painter,
-                QRectF(second.x(), second.center().y() - 20, second.width(), 20),
-                tr("Add to the open gallery"),
-                "text",
-                12,
-                align="centre",
-            )
-            draw_text(
-                painter,
-                QRectF(second.x(), second.center().y(), second.width(), 18),
-                tr("identities are joined by name"),
-                "text2",
-                10,
-                align="centre",
-            )
+        middle = box.center().y()
+        icon = "cross" if refused else {"model": "cube"}.get(key, "download")
+        mark = QRectF(box.center().x() - 20, middle - 62, 40, 40)
+        icons.paint(painter, mark, icon, "bad" if refused else "accent", width=0.9)
+        title = tr(TITLES[key][0])
+        if refused:
+            title = tr("This cannot be opened as a gallery") if key == "open" else tr("This needs a gallery")
+        line = QRectF(box.x(), middle - 8, box.width(), 24)
+        draw_text(painter, line, title, "text", 16, bold=True, align="centre")
+        line = QRectF(box.x() + 12, middle + 20, box.width() - 24, 18)
+        draw_text(painter, line, self.problem or self.text, "text", 12, align="centre")
+
+    def _small(self, painter: QPainter, box: QRectF, key: str) -> None:
+        title, note = TITLES[key]
+        line = QRectF(box.x(), box.center().y() - 20, box.width(), 20)
+        draw_text(painter, line, tr(title), "text", 12, align="centre")
+        draw_text(painter, line.translated(0, 20), tr(note), "text2", 10, align="centre")
 
     def _target(self, painter: QPainter, box: QRectF, *, active: bool) -> None:
         look = theme.current()

@@ -34,17 +34,20 @@ from PySide6.QtWidgets import (
 
 from facelens.errors import NeedsChoice
 from facelens.session.actions import ACTIONS, BY_ID, MENUS
+from facelens.session.glance import glance
 from facelens.session.jobs import Job, JobQueue, State
 from facelens.session.settings import Settings
 from facelens.session.store import Store
 from facelens.session.workspace import Workspace
 from facelens.views import icons, theme
 from facelens.views.bridge import Bridge
+from facelens.views.chips import ModelChip
 from facelens.views.commands import Commands
 from facelens.views.controls import Dock, Segmented, label, tool_button, vertical_rule
 from facelens.views.docks import DOCKS
 from facelens.views.docks.jobs import progress_text
 from facelens.views.drop import DropVeil
+from facelens.views.modelling import Modelling
 from facelens.views.notices import Notices
 from facelens.views.opening import Opening
 from facelens.views.palette import Entry, Palette
@@ -132,9 +135,11 @@ class MainWindow(QMainWindow):
             act=self.act,
             open_path=lambda path: self.opening.open(path),
             notify=lambda error, trace="": self.notices.error(error, trace=trace),
+            tell=lambda text: self.statusBar().showMessage(text, 8000),
             remember=remember,
         )
-        self.opening = Opening(self.desk, choose=self._on_choice)
+        self.modelling = Modelling(self.desk, self)
+        self.opening = Opening(self.desk, choose=self._on_choice, opened=self.modelling.look_up_all)
         self.stage = Stage(self.desk)
         self.setCentralWidget(self.stage)
         self.docks: dict[str, Dock] = {}
@@ -283,6 +288,11 @@ class MainWindow(QMainWindow):
         line.addStretch(1)
         line.addWidget(self.find_button)
         line.addStretch(1)
+        self.chips = {slot: ModelChip(self.desk, self.modelling, slot) for slot in ("model_a", "model_b")}
+        self.swap_button = self._tool("model.swap", "swap")
+        for part in (self.chips["model_a"], self.swap_button, self.chips["model_b"]):
+            part.hide()
+            line.addWidget(part)
         for part in (self._tool("figure.export", "export", text=tr("Export")), self.theme_button):
             line.addWidget(part)
         if (layout := bar.layout()) is not None:
@@ -390,6 +400,8 @@ class MainWindow(QMainWindow):
     def _on_store(self, changed: frozenset[str], initiator: object) -> None:
         self._refresh_actions()
         self._show_status()
+        if changed & {"models", "features", "model_a", "model_b"}:
+            self._show_chips()
         if "faces" in changed and self.store.workspace.faces is None:
             self.stage.show_page("gallery")
 
@@ -406,12 +418,22 @@ class MainWindow(QMainWindow):
             self.about.setText(" · ".join((faces.name, plural(len(faces), "{n} face", "{n} faces"), people)))
         self._show_subtitles()
 
+    def _show_chips(self) -> None:
+        """Models A and B in the toolbar, once there is a model."""
+        known = bool(self.store.workspace.model_names)
+        for chip in self.chips.values():
+            chip.refresh()
+            chip.setVisible(known)
+        self.swap_button.setVisible(known)
+        self.find_button.setMinimumWidth(200 if known else 330)
+
     def _show_subtitles(self) -> None:
         for word, panel in self.dock_panels.items():
             self.docks[word].header.set_subtitle(panel.subtitle())
 
     def _on_job(self, job: Job) -> None:
         self.docks["jobs"].header.set_subtitle(self.dock_panels["jobs"].subtitle())
+        self.modelling.on_job(job)
         if job.state.ended:
             logging.getLogger("facelens.jobs").info("%s: %s", job.request.title, progress_text(job))
         running = [job for job in self.jobs.jobs if job.state is State.RUNNING]
@@ -508,7 +530,7 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         if paths and event.source() is None:
-            self.veil.show_for(paths[0], may_add=self.store.workspace.faces is not None)
+            self.veil.show_for(*paths, may_add=self.store.workspace.faces is not None)
             event.acceptProposedAction()
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
@@ -520,11 +542,28 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.veil.over(self.veil.mapFrom(self, event.position()))
-        path, adding = self.veil.path, self.veil.adding
+        paths, doing = self.veil.paths, self.veil.doing
         self.veil.hide()
         event.acceptProposedAction()
-        if path is not None:
-            self.opening.open(path, add=adding)
+        if doing == "model":
+            for path in paths:
+                if path == paths[0] or glance(path) == "model":
+                    self.open_model(path)
+        elif paths and doing == "vectors":
+            self.import_vectors(paths[0])
+        elif paths:
+            self.opening.open(paths[0], add=doing == "add")
+
+    def open_model(self, path: Path) -> None:
+        """Show the models and say what the file is."""
+        self.stage.show_page("models")
+        self.modelling.load(path)
+
+    def import_vectors(self, path: Path) -> None:
+        """Show the models and take vectors made elsewhere."""
+        if self.store.workspace.faces is not None:
+            self.stage.show_page("models")
+        self.modelling.import_vectors(path)
 
     # -- beginning and end
 

@@ -16,7 +16,7 @@ from facelens.session import tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Recent
-from facelens.session.workspace import Arrangement, Source
+from facelens.session.workspace import Arrangement, Source, for_another_gallery
 from facelens.views.panel import Desk
 from facelens.words import tr
 
@@ -28,10 +28,16 @@ class Opening:
     """Knows how a path becomes the open gallery."""
 
     def __init__(
-        self, desk: Desk, *, choose: Callable[[NeedsChoice, Callable[[Mapping[str, str]], None]], None]
+        self,
+        desk: Desk,
+        *,
+        choose: Callable[[NeedsChoice, Callable[[Mapping[str, str]], None]], None],
+        opened: Callable[[], None] = lambda: None,
     ) -> None:
+        """`choose` asks the user, `opened` is called when another gallery is there."""
         self.desk = desk
         self._choose = choose
+        self._opened = opened
 
     def sample(self) -> None:
         """Open the gallery that comes with FaceLens."""
@@ -87,9 +93,11 @@ class Opening:
             arrangement=Arrangement(),
             selection=Selection(),
             initiator=self,
+            **for_another_gallery(self.desk.workspace),
         )
         if not add:
             self._remember(source)
+        self._opened()
         self.check()
 
     def check(self) -> None:
@@ -123,6 +131,9 @@ class Opening:
         """Put the gallery away; nothing on disk changes."""
         self.desk.jobs.cancel_slot("open")
         self.desk.jobs.cancel_slot("doctor")
+        for job in self.desk.jobs.jobs:
+            if job.request.slot.startswith(("embed:", "vectors:")):
+                self.desk.jobs.cancel(job.number)  # finished faces are kept
         self.desk.store.update(
             faces=None,
             protocol=None,
@@ -132,6 +143,7 @@ class Opening:
             excluded=np.zeros(0, np.int64),
             arrangement=Arrangement(),
             selection=Selection(),
+            **for_another_gallery(self.desk.workspace),
         )
 
     def _remember(self, source: Source) -> None:

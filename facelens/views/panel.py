@@ -30,6 +30,8 @@ class Desk:
     open_path: Callable[[Path], None]  # open whatever lies there
     notify: Callable[..., object]  # show a failure: notify(error, trace="")
 
+    tell: Callable[[str], None] = lambda text: None  # say in passing that something worked
+    vectors: Path | None = None  # where vectors are kept; None: in the cache
     remember: bool = True  # False in the tour: the user's own settings are neither shown nor changed
     _listeners: list[Listener] = field(default_factory=list)
 

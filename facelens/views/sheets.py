@@ -21,9 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from facelens.errors import FaceLensError
 from facelens.session import folders
 from facelens.session.actions import ACTIONS, MENUS
 from facelens.views.controls import label
+from facelens.views.modelling import Modelling, vectors_root
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
@@ -104,7 +106,10 @@ class LocalData(QDialog):
         self.rows.setHorizontalSpacing(16)
         self.purge = QPushButton(tr("Delete cached data"))
         self.purge.setToolTip(
-            tr("Deletes thumbnails, caches, logs and the list of recent galleries. Pictures are not touched.")
+            tr(
+                "Deletes vectors, caches, logs, allowed programs and the list of recent galleries. "
+                "Pictures and model files are not touched."
+            )
         )
         self.purge.clicked.connect(self._on_purge)
         self.purge.setAutoDefault(False)  # Enter must not delete
@@ -132,16 +137,27 @@ class LocalData(QDialog):
     def _fill(self) -> None:
         while self.rows.rowCount():
             self.rows.removeRow(0)
-        for name, folder in (
-            (tr("Settings"), folders.config()),
-            (tr("Cache"), folders.cache()),
-            (tr("Log and state"), folders.state()),
+        vectors = vectors_root(self.desk)
+        of_vectors = _size(vectors) if vectors.is_dir() else 0
+        within = of_vectors if vectors.is_relative_to(folders.cache()) else 0
+        for name, folder, size in (
+            (tr("Settings"), folders.config(), _size(folders.config())),
+            (tr("Vectors"), vectors, of_vectors),
+            (tr("Other cache"), folders.cache(), _size(folders.cache()) - within),
+            (tr("Log and state"), folders.state(), _size(folders.state())),
         ):
-            place = label(f"{size_text(_size(folder))}   {escaped(str(folder))}", name="small")
+            place = label(f"{size_text(size)}   {escaped(str(folder))}", name="small")
             place.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self.rows.addRow(label(name), place)
 
     def _on_purge(self) -> None:
+        from facelens.features import store
+
+        Modelling(self.desk, self).forget_vectors()
+        try:
+            store.purge(vectors_root(self.desk))
+        except FaceLensError as error:
+            self.desk.notify(error)
         for folder in (folders.cache(), folders.state()):
             for child in folder.iterdir():
                 if child.is_dir():

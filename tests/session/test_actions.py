@@ -14,6 +14,8 @@ from facelens.session.actions import ACTIONS, BY_ID, MENUS
 from facelens.session.selection import Selection
 from facelens.session.workspace import Arrangement, Workspace
 
+MODEL_ACTIONS = {"model.embed", "model.swap", "model.remove", "vectors.export", "vectors.delete"}
+
 
 def gallery(people: int = 2, faces: int = 6) -> FaceSet:
     names = [f"p{i % people}" for i in range(faces)]
@@ -61,7 +63,8 @@ def test_without_a_gallery_the_reason_names_the_next_step() -> None:
     said = reasons(Workspace())
     assert "select.all" in said and "figure.export" in said and "doctor.run" in said
     assert {"gallery.open", "palette.open", "keys.show", "select.none", "application.quit"}.isdisjoint(said)
-    assert set(said.values()) == {"Needs a gallery. Open one first (Ctrl+O)."}
+    assert {said[id] for id in said.keys() - MODEL_ACTIONS} == {"Needs a gallery. Open one first (Ctrl+O)."}
+    assert {said[id] for id in MODEL_ACTIONS} == {"Needs a model. Open one first (Ctrl+M)."}
 
 
 def test_reasons_follow_the_workspace() -> None:
@@ -70,10 +73,10 @@ def test_reasons_follow_the_workspace() -> None:
     bare = Workspace(faces=faces)
     assert reasons(bare).keys() == {
         "find.clear", "view.loupe", "view.compare", "select.identity", "faces.exclude", "faces.include_all",
-        "faces.copy_paths",
+        "faces.copy_paths", *MODEL_ACTIONS,
     }  # fmt: skip
     chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
-    assert reasons(chosen).keys() == {"find.clear", "faces.include_all"}
+    assert reasons(chosen).keys() == {"find.clear", "faces.include_all", *MODEL_ACTIONS}
     many = Workspace(faces=faces, selection=Selection(ids=ids[:5], current=int(ids[0])))
     assert reasons(many)["view.compare"] == "Needs two to four selected faces; 5 are selected."
     nothing = Workspace(faces=faces, arrangement=Arrangement(filter="zebra"))

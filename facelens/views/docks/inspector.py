@@ -1,4 +1,4 @@
-"""Inspector: the face that is looked at, its scores among the gallery, its file, and the person's other faces."""
+"""Inspector: the face that is looked at, its scores, the faces nearest to it, its file, the person's other faces."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from facelens.images.faceset import FaceSet, Labels
-from facelens.views import theme
-from facelens.views.controls import EmptyState, Rail, label, plain_tip
+from facelens.analyses.nearest import nearest
+from facelens.images.faceset import FaceSet, Ids, Labels
+from facelens.session.jobs import Job, Request, State
+from facelens.views import marks, theme
+from facelens.views.controls import EmptyState, Rail, draw_text, label, plain_tip
 from facelens.views.grid import percentile, value_text
 from facelens.views.panel import Desk, Panel
-from facelens.words import escaped, tr
+from facelens.words import escaped, number, tr
 
 FACE, STRIP, FEW = 184, 5, 6
+AT_ONCE = 20_000_000  # floats that are compared without a job
 _FILE = ("width", "height", "channels", "bytes")  # shown under File, not as scores
 
 
@@ -66,6 +69,8 @@ class Strip(QWidget):
         super().__init__()
         self.desk = desk
         self.rows = np.zeros(0, np.int64)
+        self.scores: list[float] = []  # under the faces, where there are any
+        self.right: list[bool | None] = []  # whether it is the same person, None where that is not known
         self.setAccessibleName(tr("Other faces of this identity"))
         self.setToolTip(tr("Click to look at one; Ctrl+Shift+I selects all of them."))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -75,7 +80,22 @@ class Strip(QWidget):
         return QSize(240, self.heightForWidth(self.width()))
 
     def heightForWidth(self, width: int) -> int:
-        return int(self._side(width)) + 2
+        return int(self._side(width)) + (18 if self.scores else 2)
+
+    def show_faces(self, rows: np.ndarray, *, scores: list[float], right: list[bool | None]) -> None:
+        """Faces with a score under each and whether they are right."""
+        self.rows, self.scores, self.right = rows, scores, right
+        faces = self.desk.workspace.faces
+        words = {True: tr("right"), False: tr("wrong"), None: ""}
+        told = [
+            f"{faces.label(int(row))} {number(score, decimals=2)} {words[good]}".strip()
+            for row, score, good in zip(rows, scores, right, strict=True)
+            if faces is not None
+        ]
+        self.setAccessibleDescription(", ".join(told))
+        self.setToolTip(plain_tip("\n".join(told)))
+        self.setFixedHeight(self.heightForWidth(self.width()))
+        self.update()
 
     def _side(self, width: float) -> float:
         return (width - 5 * (STRIP - 1)) / STRIP
@@ -106,6 +126,15 @@ class Strip(QWidget):
                     box, pixmap, QRectF((pixmap.width() - side) / 2, (pixmap.height() - side) / 2, side, side)
                 )
             painter.restore()
+            if i < len(self.scores):
+                self._mark(painter, box, i)
+
+    def _mark(self, painter: QPainter, box: QRectF, i: int) -> None:
+        corner = QRectF(box.right() - 14, box.bottom() - 14, 13, 13)
+        if self.right[i] is not None:
+            (marks.right if self.right[i] else marks.wrong)(painter, corner, theme.current())
+        line = QRectF(box.x() - 2, box.bottom() + 1, box.width() + 4, 14)
+        draw_text(painter, line, number(self.scores[i], decimals=2), "text2", 10, align="centre")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         for i in range(min(STRIP, len(self.rows))):
@@ -118,7 +147,7 @@ class InspectorDock(Panel):
 
     word = "inspector"
     title = "Inspector"
-    reads = frozenset({"faces", "selection", "diagnosis", "excluded", "arrangement"})
+    reads = frozenset({"faces", "selection", "diagnosis", "excluded", "arrangement", "features", "model_b"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -135,6 +164,11 @@ class InspectorDock(Panel):
         self.more.clicked.connect(self._on_more)
         self.strip = Strip(desk)
         self.strip.clicked.connect(self._on_strip)
+        self.near = Strip(desk)
+        self.near.setAccessibleName(tr("Nearest faces"))
+        self.near.clicked.connect(self._on_strip)
+        self.near_note = label(name="cap")
+        self.near_head = _section(tr("Nearest faces"), self.near_note)
         self.facts = QFormLayout()
         self.facts.setHorizontalSpacing(12)
         self.facts.setVerticalSpacing(3)
@@ -153,6 +187,8 @@ class InspectorDock(Panel):
         column.addWidget(self.scores_head)
         column.addLayout(_padded(self.scores))
         column.addLayout(_padded(_left(self.more), bottom=4))
+        column.addWidget(self.near_head)
+        column.addLayout(_padded(self.near, bottom=8))
         column.addWidget(self.strip_head)
         column.addLayout(_padded(self.strip, bottom=8))
         column.addWidget(self.facts_head)
@@ -192,6 +228,7 @@ class InspectorDock(Panel):
         self.name.setText(faces.label(self._row))
         self.file.setText(faces.file_name(self._row))
         self._show_scores(faces, self._row)
+        self._show_near(faces, self._row)
         self._show_strip(faces, self._row)
         self._show_facts(faces, self._row)
 
@@ -206,6 +243,7 @@ class InspectorDock(Panel):
         if self.isVisible() and self._row is not None:
             self._show_picture()
             self.strip.update()
+            self.near.update()
 
     def _show_scores(self, faces: FaceSet, row: int) -> None:
         scored = self._telling(faces, row)
@@ -236,6 +274,52 @@ class InspectorDock(Panel):
     def _on_more(self) -> None:
         self._all_scores = not self._all_scores
         self.refresh(self.reads)
+
+    def _show_near(self, faces: FaceSet, row: int) -> None:
+        """The five nearest faces by model B; large sets are searched in a job."""
+        workspace = self.desk.workspace
+        features, face = workspace.features.get(workspace.model_b), int(faces.ids[row])
+        shown = features is not None and bool(features.rows_of(np.array([face], np.int64))[1].any())
+        for part in (self.near_head, self.near):
+            part.setVisible(shown)
+        if features is None or not shown:
+            return
+        self.near_note.setText(tr("cosine, model B ↑ closer"))
+        self.near_note.setToolTip(
+            plain_tip(tr("Cosine of the vectors of {name}, higher is closer", name=workspace.model_b))
+        )
+        if len(features) * features.dimensions < AT_ONCE:
+            self._put_near(face, nearest(features, face, k=STRIP, without=workspace.excluded))
+            return
+        self.near.show_faces(np.zeros(0, np.int64), scores=[], right=[])
+        request = Request(
+            title=tr("Nearest faces of {name}", name=faces.label(row)),
+            call=nearest,
+            args=(features, face),
+            kwargs={"k": STRIP, "without": workspace.excluded},
+            slot="nearest",
+            place="thread",
+        )
+
+        def then(job: Job) -> None:
+            if job.state is State.DONE:
+                self._put_near(face, job.result)  # type: ignore[arg-type]
+            elif job.error is not None:
+                self.desk.notify(job.error, trace=job.trace)
+
+        self.desk.jobs.submit(request, then=then)
+
+    def _put_near(self, face: int, found: tuple[Ids, np.ndarray]) -> None:
+        faces = self.desk.workspace.faces
+        if faces is None or self._row is None or int(faces.ids[self._row]) != face:
+            return  # somebody else is looked at by now
+        ids, scores = found
+        codes, own = faces.identity.codes, int(faces.identity.codes[self._row])
+        places = [faces.row_of(int(one)) for one in ids]
+        kept = [(at, float(score)) for at, score in zip(places, scores, strict=True) if at is not None]
+        rows = np.array([at for at, _ in kept], np.int64)
+        right = [None if own < 0 or codes[at] < 0 else bool(codes[at] == own) for at in rows]
+        self.near.show_faces(rows, scores=[score for _, score in kept], right=right)
 
     def _show_strip(self, faces: FaceSet, row: int) -> None:
         code = int(faces.identity.codes[row])

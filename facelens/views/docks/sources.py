@@ -1,4 +1,4 @@
-"""Sources: the gallery that is open, and those opened before. A click opens one."""
+"""Sources: the gallery that is open, those opened before, and the loaded models. A click opens or shows one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from facelens.views.controls import draw_text, plain_tip
 from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, plural, tr
 
-PATH, COUNT, OPEN = (Qt.ItemDataRole.UserRole + i for i in range(3))
+PATH, COUNT, OPEN, MODEL = (Qt.ItemDataRole.UserRole + i for i in range(4))
 
 
 class _Row(QStyledItemDelegate):
@@ -40,7 +40,12 @@ class _Row(QStyledItemDelegate):
                 ground.setAlpha(14)
             painter.setBrush(ground)
             painter.drawRoundedRect(box.adjusted(4, 1, -4, -1), 4, 4)
-        icons.paint(painter, QRectF(box.x() + 12, box.y() + 5.5, 14, 14), "folder", "accent" if is_open else "text3")
+        icons.paint(
+            painter,
+            QRectF(box.x() + 12, box.y() + 5.5, 14, 14),
+            "cube" if index.data(MODEL) else "folder",
+            "accent" if is_open else "text3",
+        )
         draw_text(painter, box.adjusted(33, 0, -62, 0), index.data(), "text" if is_open else "text2")
         draw_text(painter, box.adjusted(0, 0, -12, 0), index.data(COUNT), "text3", 10, align="right")
         if option.state & QStyle.StateFlag.State_HasFocus:
@@ -55,14 +60,14 @@ class SourcesDock(Panel):
 
     word = "sources"
     title = "Sources"
-    reads = frozenset({"faces", "source", "recent"})
+    reads = frozenset({"faces", "source", "recent", "models", "features"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         self.list = QListWidget()
         self.list.setItemDelegate(_Row(self.list))
         self.list.setMouseTracking(True)
-        self.list.setAccessibleName(tr("Galleries"))
+        self.list.setAccessibleName(tr("Galleries and models"))
         self.list.itemActivated.connect(self._on_open)
         self.list.itemClicked.connect(self._on_open)
         column = QVBoxLayout(self)
@@ -90,8 +95,25 @@ class SourcesDock(Panel):
             where = tr("{path}, {faces}", path=escaped(str(path)), faces=plural(faces, "{n} face", "{n} faces"))
             item.setToolTip(plain_tip(where))
             self.list.addItem(item)
+        workspace = self.desk.workspace
+        models = workspace.model_names
+        at = 1 if opened else 0  # the models in use stand right under the open gallery, earlier galleries after them
+        for place, name in enumerate(models):
+            found, features = workspace.inspection(name), workspace.features.get(name)
+            dims = features.dimensions if features is not None else found.card.dimensions if found is not None else 0
+            item = QListWidgetItem(name)
+            item.setData(MODEL, name)
+            item.setData(COUNT, tr("{n}-d", n=dims))
+            done, total = workspace.embedded(name)
+            state = tr("{n} of {total} faces embedded", n=done, total=total) if total else tr("no gallery is open")
+            item.setToolTip(plain_tip("\n".join((name, found.title if found else tr("imported vectors"), state))))
+            self.list.insertItem(at + place, item)
 
     def _on_open(self, item: QListWidgetItem) -> None:
+        if item.data(MODEL):
+            self.desk.store.update(model=item.data(MODEL), initiator=self)
+            self.desk.act("model.show")
+            return
         path = Path(item.data(PATH))
         opened = self.desk.workspace.source
         if opened is None or path != opened.path:

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from facelens.views.panels.doctor import DoctorPanel
 from facelens.views.panels.gallery import GalleryPanel
+from facelens.views.panels.models import ModelsPanel
 
-PANELS = (GalleryPanel, DoctorPanel)
+PANELS = (GalleryPanel, DoctorPanel, ModelsPanel)

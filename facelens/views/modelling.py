@@ -1,0 +1,399 @@
+"""Models and vectors: from a file to a model, from a gallery to its vectors, and away with both again.
+
+Holds no state: what is known is in the workspace, what is under way in the job queue. Slots are `inspect:PATH`,
+`embed:NAME`, `vectors:NAME` (looking for stored ones, or importing), `export`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from facelens.errors import FaceLensError, NeedsChoice
+from facelens.images.faceset import FaceSet, Rows
+from facelens.session import folders, tasks
+from facelens.session.jobs import Job, Request, State
+from facelens.session.workspace import Stored, unique_name, with_norms
+from facelens.views.panel import Desk
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.features.card import Card
+    from facelens.features.featureset import FeatureSet
+    from facelens.features.library import Inspection
+
+
+def vectors_root(desk: Desk) -> Path:
+    """Where vectors are kept."""
+    return desk.vectors or folders.cache() / "features"
+
+
+def consent_book() -> Path:
+    """Where it is written down which programs the user trusts."""
+    return folders.state() / "consents.json"
+
+
+class Modelling:
+    """What can be done with models and vectors; any panel may make one."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        self.desk = desk
+        self.parent = parent
+
+    # -- a file becomes a model
+
+    def load(self, path: Path, *, card: Card | None = None, architecture: str = "", then: str = "") -> None:
+        """Say what the file is, in the worker, and list it; `then` is told as a message when it worked."""
+        path = path.absolute()
+        request = Request(
+            title=tr("Read {name}", name=escaped(path.name)),
+            call=tasks.inspect_model,
+            args=(path,),
+            kwargs={"card": card, "architecture": architecture or None, "consents": consent_book()},
+            slot=f"inspect:{path}",
+            unit=tr("bytes"),
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_inspected(job, path, card=card, said=then))
+
+    def _on_inspected(self, job: Job, path: Path, *, card: Card | None, said: str) -> None:
+        if isinstance(job.error, NeedsChoice) and isinstance(job.error.options, dict):
+            self._ask_consent(job.error, path, card=card)
+        elif job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        elif job.state is State.DONE:
+            self._put(job.result)  # type: ignore[arg-type]
+            if said:
+                self.desk.tell(said)
+
+    def _put(self, found: Inspection) -> None:
+        workspace = self.desk.workspace
+        old = next((one for one in workspace.models if one.path == found.path), None)
+        others = tuple(name for name in workspace.model_names if old is None or name != old.card.name)
+        name = unique_name(found.card.name, others)
+        found = replace(found, card=found.card.changed(name=name))
+        if old is None:
+            models = (*workspace.models, found)
+        else:
+            models = tuple(found if one is old else one for one in workspace.models)
+        changes: dict[str, object] = {"models": models, "model": name}
+        if old is not None:
+            same = (old.sha256, old.card.digest) == (found.sha256, found.card.digest)
+            changes |= self._without(old.card.name, to=name, keep=same)
+        self.desk.store.update(initiator=self, **changes)
+        self.look_up(name)
+
+    def _without(self, name: str, *, to: str, keep: bool) -> dict[str, object]:
+        """The workspace's fields with a model renamed `to`, "" for none; its vectors stay only with `keep`."""
+        workspace = self.desk.workspace
+        features = {(to if key == name else key): value for key, value in workspace.features.items()}
+        stored = {(to if key == name else key): value for key, value in workspace.stored.items()}
+        if not keep:
+            features.pop(to, None)
+            stored.pop(to, None)
+        changes: dict[str, object] = {"features": features, "stored": stored}
+        for slot in ("model", "model_a", "model_b"):
+            if getattr(workspace, slot) == name:
+                changes[slot] = to
+        if workspace.faces is not None:
+            changes["faces"] = with_norms(workspace.faces, features)
+        return changes
+
+    def _ask_consent(self, error: NeedsChoice, path: Path, *, card: Card | None) -> None:
+        from facelens.features.checkpoint import ConsentBook
+
+        digest = str(error.options["consent"])  # type: ignore[index]
+        text = tr("{name} is a program (TorchScript). To use it, it has to be run.", name=escaped(path.name))
+        detail = tr(
+            "A program can do whatever you can do on this computer. Allow it only if you trust where it comes from. "
+            "The answer is kept for this very file, SHA-256 {digest}…",
+            digest=digest[:16],
+        )
+        if self.ask(text, detail, yes=tr("Allow this program"), no=tr("Do not run it")):
+            try:
+                ConsentBook(consent_book()).allow(digest, path.name)
+            except FaceLensError as problem:
+                self.desk.notify(problem)
+                return
+            self.load(path, card=card)
+
+    def ask(self, text: str, detail: str, *, yes: str, no: str) -> bool:
+        """A question whose default is no."""
+        box = QMessageBox(self.parent)
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setWindowTitle(tr("FaceLens"))
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(text)
+        box.setInformativeText(detail)
+        agreed = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
+        declined = box.addButton(no, QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(declined)
+        box.setEscapeButton(declined)
+        box.exec()
+        box.deleteLater()
+        return box.clickedButton() is agreed
+
+    def save_card(self, name: str, card: Card) -> None:
+        """Write the card beside its file and use it; where it cannot be written it is used all the same."""
+        from facelens.features import card as cards
+
+        found = self.desk.workspace.inspection(name)
+        if found is None:
+            return
+        place = cards.beside(found.path)
+        try:
+            cards.save(card, place)
+        except FaceLensError as error:
+            self.desk.notify(
+                FaceLensError(
+                    error.message, hint=tr("The card is used until FaceLens is closed."), details=error.details
+                )
+            )
+            self.load(found.path, card=card)
+            return
+        self.load(found.path, card=card, then=tr("Card written to {path}", path=escaped(str(place))))
+
+    def remove(self, name: str) -> None:
+        """Take a model off the list; its file and its vectors on disk stay."""
+        self.desk.jobs.cancel_slot(f"embed:{name}")
+        workspace = self.desk.workspace
+        names = [other for other in workspace.model_names if other != name]
+        changes = self._without(name, to="", keep=False)
+        changes["models"] = tuple(one for one in workspace.models if one.card.name != name)
+        if workspace.model == name:
+            changes["model"] = names[0] if names else ""
+        self.desk.store.update(initiator=self, **changes)
+
+    # -- vectors
+
+    def embed(self, name: str, *, rows: Rows | None = None) -> None:
+        """Embed the faces that are not excluded; `rows` of those for a part. What is there already is kept."""
+        workspace = self.desk.workspace
+        found, faces = workspace.inspection(name), workspace.kept_faces
+        if found is None or faces is None:
+            return
+        request = Request(
+            title=tr("Embed with {name}", name=name),
+            call=tasks.embed_gallery,
+            args=(faces if rows is None else faces.take(rows), found.path),
+            kwargs={"root": vectors_root(self.desk), "card": found.card, "consents": consent_book()},
+            slot=f"embed:{name}",
+            unit=tr("faces"),
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_embedded(job, name))
+
+    def _on_embedded(self, job: Job, name: str) -> None:
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+            self.look_up(name)  # finished faces are kept
+        elif job.state is State.DONE:
+            done: tasks.Embedded = job.result  # type: ignore[assignment]
+            self.look_up(name, skipped=done.skipped, notes=(done.sentence, *done.notes))
+
+    def on_job(self, job: Job) -> None:
+        """Show what a cancelled embedding has left; the window passes every job on."""
+        if job.state is State.CANCELLED and job.request.slot.startswith("embed:"):
+            self.look_up(job.request.slot.removeprefix("embed:"))
+
+    def look_up(self, name: str, *, skipped: tuple[tuple[int, str], ...] = (), notes: tuple[str, ...] = ()) -> None:
+        """Bring the vectors that are on disk for the open gallery into the workspace."""
+        from facelens.features.store import fingerprint
+
+        workspace = self.desk.workspace
+        found, faces = workspace.inspection(name), workspace.faces
+        if found is None or faces is None:
+            return
+        root = vectors_root(self.desk)
+        key = fingerprint(faces, weights=found.sha256, card=found.card)
+        if not (root / key).is_dir():
+            if skipped or notes:
+                self._set_vectors(name, None, Stored(root / key, key, 0, skipped, notes))
+            return
+        request = Request(
+            title=tr("Read vectors of {name}", name=name),
+            call=tasks.stored_vectors,
+            args=(faces, root, key),
+            slot=f"vectors:{name}",
+            place="thread",  # they are mapped here, not copied from the worker
+        )
+
+        def then(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE and self._still(faces, found):
+                features, size = job.result or (None, 0)  # type: ignore[misc]
+                self._set_vectors(name, features, Stored(root / key, key, size, skipped, notes))
+
+        self.desk.jobs.submit(request, then=then)
+
+    def _still(self, faces: FaceSet, found: Inspection | None = None) -> bool:
+        """Whether the gallery and the model are the ones a job was asked for."""
+        now = self.desk.workspace
+        same = now.faces is not None and (now.faces.root, now.faces.digest) == (faces.root, faces.digest)
+        return same and (found is None or found in now.models)
+
+    def look_up_all(self) -> None:
+        """After a gallery was opened: what is on disk for it."""
+        for name in (one.card.name for one in self.desk.workspace.models):
+            self.look_up(name)
+
+    def _set_vectors(self, name: str, features: FeatureSet | None, stored: Stored | None) -> None:
+        workspace = self.desk.workspace
+        have = {key: value for key, value in workspace.features.items() if key != name}
+        kept = {key: value for key, value in workspace.stored.items() if key != name}
+        if features is not None:
+            have[name] = features
+        if stored is not None:
+            kept[name] = stored
+        changes: dict[str, object] = {"features": have, "stored": kept}
+        if workspace.faces is not None:
+            changes["faces"] = with_norms(workspace.faces, have)
+        if features is not None and name not in (workspace.model_a, workspace.model_b):
+            # The first is B; when a second comes it is the newer one, and the first becomes A.
+            if not workspace.model_b:
+                changes["model_b"] = name
+            elif not workspace.model_a:
+                changes |= {"model_a": workspace.model_b, "model_b": name}
+        self.desk.store.update(initiator=self, **changes)
+
+    def delete_vectors(self, name: str) -> None:
+        """Delete the vectors of a model for the open gallery from the disk; imported ones are only let go."""
+        from facelens.features.store import Store
+
+        stored = self.desk.workspace.stored.get(name)
+        if stored is None:
+            if name in self.desk.workspace.features:
+                self.remove(name)
+            return
+        text = tr("Delete the vectors of {name} for this gallery?", name=name)
+        detail = tr("Embedding makes them again. Pictures and the model file are not touched.")
+        if stored.size and not self.ask(text, detail, yes=tr("Delete"), no=tr("Keep")):
+            return
+        self.desk.jobs.cancel_slot(f"embed:{name}")
+        try:
+            if stored.folder.is_dir():
+                Store.open(stored.folder.parent, stored.fingerprint).purge()
+        except FaceLensError as error:
+            self.desk.notify(error)
+            return
+        self._set_vectors(name, None, None)
+
+    def forget_vectors(self) -> None:
+        """Let go of all vectors that are kept on disk, before or after they are deleted there."""
+        workspace = self.desk.workspace
+        for job in self.desk.jobs.jobs:
+            if job.request.slot.startswith("embed:") and not job.state.ended:
+                self.desk.jobs.cancel(job.number)
+        features = {name: found for name, found in workspace.features.items() if name not in workspace.stored}
+        changes: dict[str, object] = {"features": features, "stored": {}}
+        if workspace.faces is not None:
+            changes["faces"] = with_norms(workspace.faces, features)
+        self.desk.store.update(initiator=self, **changes)
+
+    # -- vectors from and to elsewhere
+
+    def import_vectors(self, path: Path, *, names: Path | None = None, by_order: bool = False) -> None:
+        """Read vectors made elsewhere for the open gallery."""
+        faces = self.desk.workspace.faces
+        if faces is None:
+            self.desk.notify(
+                FaceLensError(
+                    tr("{name} holds vectors; they need a gallery.", name=escaped(path.name)),
+                    hint=tr("Open the gallery they were made from, then import them."),
+                )
+            )
+            return
+        request = Request(
+            title=tr("Import {name}", name=escaped(path.name)),
+            call=tasks.import_vectors,
+            args=(path, faces),
+            kwargs={"names": names, "by_order": by_order},
+            slot=f"vectors:{path}",
+            unit=tr("vectors"),
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_imported(job, path, faces))
+
+    def _on_imported(self, job: Job, path: Path, faces: FaceSet) -> None:
+        if isinstance(job.error, NeedsChoice):
+            self._ask_names(job.error, path)
+        elif job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        elif job.state is State.DONE and self._still(faces):
+            found: tasks.Imported = job.result  # type: ignore[assignment]
+            name = unique_name(escaped(path.stem), self.desk.workspace.model_names)
+            self._set_vectors(name, found.features, None)
+            self.desk.store.update(model=name, initiator=self)
+            if found.report:
+                self.desk.notify(
+                    FaceLensError(
+                        tr("Not everything in {name} fits this gallery.", name=escaped(path.name)),
+                        hint=" ".join(f"{line}." for line in found.report),
+                    )
+                )
+
+    def _ask_names(self, error: NeedsChoice, path: Path) -> None:
+        from PySide6.QtWidgets import QFileDialog
+
+        box = QMessageBox(self.parent)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(tr("FaceLens"))
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(error.message)
+        box.setInformativeText(error.hint)
+        listed = box.addButton(tr("Choose a list of names…"), QMessageBox.ButtonRole.AcceptRole)
+        ordered = box.addButton(tr("Same order as the gallery"), QMessageBox.ButtonRole.AcceptRole)
+        leave = box.addButton(tr("Do not import"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(leave)
+        box.setEscapeButton(leave)
+        box.exec()
+        box.deleteLater()
+        if box.clickedButton() is ordered:
+            self.import_vectors(path, by_order=True)
+        elif box.clickedButton() is listed:
+            kinds = tr("Lists of names") + " (*.txt *.csv *.tsv)"
+            if chosen := QFileDialog.getOpenFileName(self.parent, tr("Choose a list of names"), "", kinds)[0]:
+                self.import_vectors(path, names=Path(chosen))
+
+    def export_vectors(self, name: str, out: Path, *, then: Callable[[Path], None] | None = None) -> None:
+        """Write the vectors of a model: .npz, .parquet, else a folder for TensorBoard's projector."""
+        workspace = self.desk.workspace
+        features, faces = workspace.features.get(name), workspace.faces
+        if features is None or faces is None:
+            return
+        request = Request(
+            title=tr("Export {name}", name=escaped(out.name)),
+            call=tasks.export_vectors,
+            args=(features, faces, out),
+            slot="export",
+            unit=tr("vectors"),
+        )
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE:
+                self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+                if then is not None:
+                    then(out)
+
+        self.desk.jobs.submit(request, then=done)
+
+    # -- A and B
+
+    def choose(self, slot: str, name: str) -> None:
+        """Make a model A or B; the one that was there takes the other place when it would be both."""
+        workspace = self.desk.workspace
+        other = "model_b" if slot == "model_a" else "model_a"
+        changes = {slot: name}
+        if name and getattr(workspace, other) == name:
+            changes[other] = getattr(workspace, slot)
+        self.desk.store.update(initiator=self, **changes)
+
+    def swap(self) -> None:
+        """A becomes B and B becomes A."""
+        workspace = self.desk.workspace
+        self.desk.store.update(model_a=workspace.model_b, model_b=workspace.model_a, initiator=self)

@@ -1,0 +1,598 @@
+"""Models: the networks at hand, what each file turned out to be, how pictures are fed to it, and the vectors it gave.
+
+The list at the left has one line per model with its state for the open gallery; the right side belongs to the chosen
+one: what network it is, whether its keys fit, its licence, the button that embeds the gallery, and below that the card,
+the key report and the pictures that were left out. Everything long runs in the worker; cancelling keeps finished faces.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from facelens.errors import FaceLensError
+from facelens.features.shard import amount
+from facelens.session import tasks
+from facelens.session.actions import embeddable
+from facelens.session.jobs import Job, State
+from facelens.views import icons, theme
+from facelens.views.card_form import CardForm
+from facelens.views.chips import badge
+from facelens.views.controls import Banner, EmptyState, FlowLayout, Header, Segmented, draw_text, label, plain_tip
+from facelens.views.docks.jobs import progress_text
+from facelens.views.key_report import KeyReport
+from facelens.views.modelling import Modelling
+from facelens.views.panel import Desk, Panel
+from facelens.words import escaped, plural, tr
+
+if TYPE_CHECKING:
+    from facelens.features.library import Inspection
+
+NARROW = 560
+SURE = 0.9  # see features.library.SURE, which is not worth importing at the start
+NAME, DETAIL, STATE, MARK = (Qt.ItemDataRole.UserRole + i for i in range(4))
+
+
+class _Line(QStyledItemDelegate):
+    def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
+        return QSize(200, 44)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
+        look, box = theme.current(), QRectF(option.rect)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if chosen or option.state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.q("soft" if chosen else "hover"))
+            painter.drawRoundedRect(box.adjusted(4, 1, -4, -1), 4, 4)
+        mark = index.data(MARK)  # type: ignore[attr-defined]
+        square = QRectF(box.x() + 12, box.y() + 7, 14, 14)
+        if mark:
+            badge(painter, square, mark)
+        else:
+            icons.paint(painter, square, "cube", "text" if chosen else "text3")
+        first, second = (
+            QRectF(box.x() + 34, box.y() + 5, box.width() - 44, 18),
+            QRectF(box.x() + 34, box.y() + 23, box.width() - 44, 15),
+        )
+        draw_text(painter, first, index.data(NAME), "text" if chosen else "text2", 12, middle=True)  # type: ignore[attr-defined]
+        state = index.data(STATE)  # type: ignore[attr-defined]
+        draw_text(painter, second, f"{state} · {index.data(DETAIL)}", "text2" if chosen else "text3", 10)  # type: ignore[attr-defined]
+        painter.restore()
+
+
+class Working(QWidget):
+    """A job this panel waits for: name, bar, numbers, Cancel."""
+
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.line, self.bar = label(), label(name="cap"), QProgressBar()
+        self.bar.setTextVisible(False)
+        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel.setToolTip(tr("Stops at once; finished work is kept"))
+        self.cancel.clicked.connect(self.cancelled)
+        words = QVBoxLayout()
+        words.setSpacing(3)
+        for part in (self.name, self.bar, self.line):
+            words.addWidget(part)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(12)
+        row.addLayout(words, 1)
+        row.addWidget(self.cancel)
+        self.hide()
+
+    def show_job(self, job: Job | None) -> None:
+        """Show how far it is; None hides."""
+        self.setVisible(job is not None)
+        if job is None:
+            return
+        self.name.setText(job.request.title)
+        self.line.setText(progress_text(job))
+        self.bar.setRange(0, 1000 if job.total else 0)
+        self.bar.setValue(round(1000 * job.done / job.total) if job.total else 0)
+        self.bar.setAccessibleName(tr("Progress of {title}", title=job.request.title))
+
+
+class ModelsPanel(Panel):
+    """Models, their cards and their vectors."""
+
+    word = "models"
+    title = "Models"
+    reads = frozenset({"models", "features", "stored", "model", "model_a", "model_b", "faces", "excluded"})
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.setAccessibleName(tr("Models"))
+        self.work = Modelling(desk, self)
+        self.header = Header(tr("Models"))
+        self.add = self.header.add_button("plus", tr("Open model (Ctrl+M)"), lambda: desk.act("model.open"))
+        self.reading = Working()
+        self.reading.cancelled.connect(self._on_cancel_reading)
+        self.empty = self._build_empty()
+        self.list = QListWidget()
+        self.list.setItemDelegate(_Line(self.list))
+        self.list.setMouseTracking(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setAccessibleName(tr("Loaded models"))
+        self.list.currentItemChanged.connect(lambda *_: self._on_choose())
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setHandleWidth(4)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.list)
+        self.split.addWidget(self._build_detail())
+        self.split.setStretchFactor(1, 1)
+        self.split.setSizes([220, 700])
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.empty)
+        self.pages.addWidget(self.split)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.header)
+        outer.addWidget(self.reading)
+        outer.addWidget(self.pages, 1)
+        self._shown: Inspection | None = None
+        self._stop_jobs = desk.jobs.listen(self._on_job)
+        self.destroyed.connect(self._stop_jobs)
+
+    # -- building
+
+    def _build_empty(self) -> EmptyState:
+        made = EmptyState(
+            "cube",
+            tr("No model yet"),
+            tr("Drop a checkpoint (.pth, .pt, .ckpt, .safetensors, .onnx) anywhere."),
+            note=tr("FaceLens says what it is and runs nothing in it. The sample gallery brings no checkpoint yet."),
+        )
+        self.first = made.add_button(tr("Open model…"), lambda: self.desk.act("model.open"), primary=True)
+        self.first.setToolTip(tr("A checkpoint or an ONNX file. Ctrl+M"))
+        vectors = made.add_button(tr("Import vectors…"), lambda: self.desk.act("vectors.import"))
+        vectors.setToolTip(tr("Vectors made elsewhere for the open gallery: npy, npz, Parquet, TSV, safetensors"))
+        return made
+
+    def _build_detail(self) -> QWidget:
+        self.lead = label(name="lead", wrap=True)
+        self.about = label(name="sub", wrap=True)
+        self.about.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.keys_line = label(wrap=True)
+        self.licence = label(name="small", wrap=True)
+        self.code = label(name="problem", wrap=True)
+        self.notes = label(name="small", wrap=True)
+        self.banner = Banner()
+        self.rivals = QWidget()
+        FlowLayout(self.rivals, gap=8)
+        self.embed = QPushButton()
+        self.embed.setObjectName("primary")
+        self.embed.setMinimumHeight(32)
+        self.embed.clicked.connect(lambda: self.work.embed(self.chosen))
+        self.there = label(name="small", wrap=True)
+        self.working = Working()
+        self.working.layout().setContentsMargins(0, 0, 0, 0)
+        self.working.cancelled.connect(lambda: self.desk.jobs.cancel_slot(f"embed:{self.chosen}"))
+        self.export = self._button(tr("Export vectors…"), tr("npz, Parquet, or TSV with a sprite"), "vectors.export")
+        self.delete = self._button(tr("Delete vectors…"), tr("Deletes them from this disk"), "vectors.delete")
+        self.remove = self._button(
+            tr("Take off the list"), tr("The file and the vectors on disk stay as they are"), "model.remove"
+        )
+        self.form, self.report = CardForm(), KeyReport()
+        self.form.edited.connect(self._show_embed)
+        self.form.saved.connect(lambda card: self.work.save_card(self.chosen, card))
+        self.form.reverted.connect(self._on_revert)
+        self.form.architecture_chosen.connect(self._on_architecture)
+        self.switch = Segmented(
+            [("card", tr("Card")), ("keys", tr("Keys")), ("skipped", tr("Left out"))], label=tr("Details of the model")
+        )
+        self.switch.button("card").setToolTip(tr("How pictures are fed to the model"))
+        self.switch.button("keys").setToolTip(tr("Which tensors of the file found their place"))
+        self.switch.changed.connect(self._on_switch)
+        self.skipped = self._build_skipped()
+        self.details = _Pages()
+        for page in (self.form, self.report, self.skipped):
+            self.details.addWidget(page)
+        inner = QWidget()
+        inner.setObjectName("panel")
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 12, 16, 16)
+        column.setSpacing(0)
+        column.addWidget(self.lead)
+        for gap, part in (
+            (2, self.about),
+            (8, self.keys_line),
+            (2, self.licence),
+            (2, self.notes),
+            (2, self.code),
+            (6, self.banner),
+            (6, self.rivals),
+        ):
+            column.addSpacing(gap)
+            column.addWidget(part)
+        column.addSpacing(10)
+        column.addLayout(_row(self.embed, self.there, stretch=self.there))
+        column.addSpacing(8)
+        column.addWidget(self.working)
+        column.addSpacing(4)
+        column.addLayout(_row(self.export, self.delete, self.remove))
+        column.addSpacing(14)
+        column.addLayout(_row(self.switch))
+        column.addSpacing(10)
+        column.addWidget(self.details, 1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setWidget(inner)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setAccessibleName(tr("The chosen model"))
+        self.area = area
+        return area
+
+    def _button(self, text: str, tip: str, action: str) -> QPushButton:
+        made = QPushButton(text)
+        made.setToolTip(tip)
+        made.clicked.connect(lambda: self.desk.act(action))
+        return made
+
+    def _build_skipped(self) -> QWidget:
+        self.skipped_line = label(name="small", wrap=True)
+        self.skipped_list = QListWidget()
+        self.skipped_list.setMinimumHeight(120)
+        self.skipped_list.setAccessibleName(tr("Pictures left out"))
+        self.skipped_list.itemActivated.connect(self._on_skipped)
+        self.skipped_csv = QPushButton(tr("Export as CSV…"))
+        self.skipped_csv.setToolTip(tr("Path and reason of each picture that was left out"))
+        self.skipped_csv.clicked.connect(self._on_skipped_csv)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.skipped_line)
+        column.addWidget(self.skipped_list, 1)
+        column.addLayout(_row(self.skipped_csv))
+        return page
+
+    def home(self) -> QWidget:
+        return next((part for part in (self.list, self.first) if part.isVisible()), self.add)
+
+    def close_panel(self) -> None:
+        self._stop_jobs()
+        super().close_panel()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        narrow = event.size().width() < NARROW  # opened beside another page
+        across = Qt.Orientation.Vertical if narrow else Qt.Orientation.Horizontal
+        if across != self.split.orientation():
+            self.split.setOrientation(across)
+            self.split.setSizes([120, 500] if narrow else [220, 700])
+
+    # -- what the user sees
+
+    @property
+    def chosen(self) -> str:
+        """The name of the model that is shown."""
+        workspace = self.desk.workspace
+        names = workspace.model_names
+        return workspace.model if workspace.model in names else (names[0] if names else "")
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        workspace = self.desk.workspace
+        names = workspace.model_names
+        had_focus = self.isAncestorOf(focus) if (focus := self.focusWidget()) is not None else False
+        self.pages.setCurrentIndex(1 if names else 0)
+        if had_focus and not focus.isVisible():
+            self.home().setFocus()
+        self.header.set_subtitle(
+            " · ".join(
+                part
+                for part in (
+                    plural(len(names), "{n} model", "{n} models") if names else "",
+                    plural(len(workspace.kept_faces), "{n} face", "{n} faces") if workspace.kept_faces else "",
+                )
+                if part
+            )
+        )
+        self._fill()
+        self._show_reading()
+        if names:
+            self._show_model(changed)
+
+    def _fill(self) -> None:
+        workspace = self.desk.workspace
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            for name in workspace.model_names:
+                found = workspace.inspection(name)
+                features = workspace.features.get(name)
+                dims = found.card.dimensions if found is not None else features.dimensions if features else 0
+                item = QListWidgetItem(name)
+                state = self._state(name)
+                item.setData(NAME, name)
+                item.setData(DETAIL, f"{found.title if found is not None else tr('imported')} · {dims}-d")
+                item.setData(STATE, state)
+                item.setData(MARK, {workspace.model_a: "A", workspace.model_b: "B"}.get(name, ""))
+                where = escaped(str(found.path)) if found is not None else tr("vectors without a model file")
+                item.setToolTip(plain_tip(f"{name}\n{item.data(DETAIL)}\n{state}\n{where}"))
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{name}, {item.data(DETAIL)}, {state}")
+                self.list.addItem(item)
+                if name == self.chosen:
+                    self.list.setCurrentItem(item)
+
+    def _state(self, name: str) -> str:
+        done, total = self.desk.workspace.embedded(name)
+        if not done:
+            return tr("not embedded")
+        return tr("embedded") if done == total else tr("{n} of {total} embedded", n=done, total=total)
+
+    def _show_model(self, changed: frozenset[str]) -> None:
+        name = self.chosen
+        workspace = self.desk.workspace
+        found = workspace.inspection(name)
+        features = workspace.features.get(name)
+        if found is None:
+            self._show_imported(name)
+        elif found is not self._shown:
+            self._show_inspection(found)
+        self._shown = found
+        for part in (self.embed, self.there, self.switch, self.details, self.about):
+            part.setVisible(found is not None)
+        self.export.setEnabled(features is not None)
+        self.export.setToolTip(
+            tr("npz, Parquet, or TSV with a sprite") if features is not None else tr("There are no vectors yet.")
+        )
+        stored = workspace.stored.get(name)
+        self.delete.setVisible(found is not None)
+        self.delete.setEnabled(stored is not None and stored.size > 0)
+        self.delete.setText(
+            tr("Delete vectors ({size})…", size=amount(stored.size))
+            if stored and stored.size
+            else tr("Delete vectors…")
+        )
+        self.delete.setToolTip(
+            tr("Deletes them from this disk; embedding makes them again")
+            if stored and stored.size
+            else tr("There are no vectors yet.")
+        )
+        self._show_notes(found)
+        self._show_skipped()
+        self._show_embed()
+
+    def _show_inspection(self, found: Inspection) -> None:
+        self.lead.setText(found.title)
+        self.about.setText(" · ".join((escaped(found.path.name), amount(found.size), f"SHA-256 {found.sha256[:12]}…")))
+        self.about.setToolTip(plain_tip(f"{escaped(str(found.path))}\nSHA-256 {found.sha256}"))
+        self.keys_line.setText(_sentence(found))
+        self.licence.setText(tr("licence: {licence}", licence=escaped(found.card.licence) or tr("not stated")))
+        self.code.setText(
+            tr(
+                "The file contains program code ({names}). Nothing was run.",
+                names=", ".join(escaped(name) for name in found.code[:6]),
+            )
+        )
+        self.code.setVisible(bool(found.code))
+        self._show_banner(found)
+        self._show_rivals(found)
+        self.form.set_inspection(found)
+        self.report.set_inspection(found)
+
+    def _show_imported(self, name: str) -> None:
+        features = self.desk.workspace.features[name]
+        self.lead.setText(name)
+        self.keys_line.setText(
+            tr("{n} vectors of {d} dimensions, imported from a file.", n=len(features), d=features.dimensions)
+        )
+        self.licence.setText(tr("licence: {licence}", licence=tr("not stated")))
+        for part in (self.code, self.banner, self.rivals):
+            part.hide()
+
+    def _show_notes(self, found: Inspection | None) -> None:
+        stored = self.desk.workspace.stored.get(self.chosen)
+        features = self.desk.workspace.features.get(self.chosen)
+        notes = [*dict.fromkeys((*(found.notes if found else ()), *((found.card.notes,) if found else ())))]
+        notes += [note for note in (stored.notes if stored else ()) if note not in notes]
+        if features is not None and len(features.invalid) and not (stored and stored.notes):
+            notes.append(
+                plural(
+                    len(features.invalid),
+                    "{n} vector is no use (not a number, or zero) and is left out.",
+                    "{n} vectors are no use (not a number, or zero) and are left out.",
+                )
+            )
+        notes = [note for note in notes if note]
+        self.notes.setText("\n".join(notes[:6]) + ("\n…" if len(notes) > 6 else ""))
+        self.notes.setToolTip(plain_tip("\n".join(notes)))
+        self.notes.setVisible(bool(notes))
+
+    def _show_banner(self, found: Inspection) -> None:
+        if not found.fits:
+            self.banner.set_message(
+                tr("The weights do not fit {title}, so they cannot be used like this.", title=found.title),
+                tr("Choose another architecture in the card. The key report says what is missing."),
+            )
+        elif found.score < SURE:
+            self.banner.set_message(
+                tr("FaceLens is not sure what network this is ({score} %).", score=round(100 * found.score)),
+                tr("Choose one of those below, or another in the card."),
+            )
+        else:
+            self.banner.set_message("")
+
+    def _show_rivals(self, found: Inspection) -> None:
+        flow = self.rivals.layout()
+        while item := flow.takeAt(0):
+            if (old := item.widget()) is not None:
+                old.hide()
+                old.deleteLater()
+        unsure = found.rivals if found.score < SURE or not found.fits else ()
+        for name, title, score in unsure:
+            button = QPushButton(tr("Use {title}, {score} %", title=title, score=round(100 * score)))
+            button.setToolTip(tr("Reads the file as this network and compares the keys anew"))
+            button.clicked.connect(lambda _=False, name=name: self._on_architecture(name))
+            flow.addWidget(button)
+        self.rivals.setVisible(bool(unsure))
+
+    def _show_embed(self) -> None:
+        workspace = self.desk.workspace
+        done, total = workspace.embedded(self.chosen)
+        left = total - done
+        job = self._job(f"embed:{self.chosen}")
+        self.working.show_job(job)
+        reason = embeddable(workspace, self.chosen)
+        if not reason and self.form.dirty:
+            reason = tr("The card was changed. Save it or revert first.")
+        if total and not left:
+            text = plural(total, "{n} face is embedded", "All {n} faces are embedded")
+        elif total:
+            text = plural(left, "Embed {n} face", "Embed {n} faces")
+        else:
+            text = tr("Embed the gallery")
+        self.embed.setText(text)
+        self.embed.setEnabled(not reason and job is None)
+        self.embed.setToolTip(plain_tip(reason or tr("Runs in the background; cancel keeps finished faces")))
+        self.embed.setAccessibleDescription(reason)
+        self.form.setEnabled(job is None)
+        stored = workspace.stored.get(self.chosen)
+        parts = []
+        if done and left:
+            parts.append(tr("{n} of {total} are there already", n=done, total=total))
+        if stored is not None and stored.size:
+            parts.append(tr("{size} on this disk", size=amount(stored.size)))
+        if stored is not None and stored.skipped:
+            parts.append(plural(len(stored.skipped), "{n} picture left out", "{n} pictures left out"))
+        self.there.setText(" · ".join(parts) or reason)
+
+    def _show_skipped(self) -> None:
+        workspace = self.desk.workspace
+        stored, faces = workspace.stored.get(self.chosen), workspace.faces
+        skipped = stored.skipped if stored is not None else ()
+        self.switch.button("skipped").setEnabled(bool(skipped))
+        self.switch.button("skipped").setText(tr("Left out {n}", n=len(skipped)) if skipped else tr("Left out"))
+        self.switch.button("skipped").setToolTip(
+            tr("Pictures that could not be read when the gallery was embedded")
+            if skipped
+            else tr("No picture was left out.")
+        )
+        if not skipped and self.switch.value() == "skipped":
+            self.switch.set_value("card")
+            self._on_switch(0)
+        self.skipped_line.setText(
+            plural(len(skipped), "{n} picture has no vector.", "{n} pictures have no vector.") if skipped else ""
+        )
+        self.skipped_list.clear()
+        for face, why in skipped[:5000]:
+            row = faces.row_of(face) if faces is not None else None
+            if faces is not None and row is not None:
+                item = QListWidgetItem(f"{faces.file_name(row)}   {why}")
+                item.setData(Qt.ItemDataRole.UserRole, face)
+                item.setToolTip(plain_tip(escaped(str(faces.path(row)))))
+                self.skipped_list.addItem(item)
+
+    # -- jobs
+
+    def _job(self, slot: str) -> Job | None:
+        jobs = [job for job in self.desk.jobs.jobs if job.request.slot.startswith(slot) and not job.state.ended]
+        return jobs[-1] if jobs else None
+
+    def _on_job(self, job: Job) -> None:
+        if not self.isVisible():
+            return
+        if job.request.slot.startswith("inspect:"):
+            self._show_reading()
+        elif job.request.slot == f"embed:{self.chosen}":
+            self.working.show_job(None if job.state.ended else job)
+            if job.state.ended or job.state is State.WAITING or self.embed.isEnabled():
+                self._show_embed()
+
+    def _show_reading(self) -> None:
+        self.reading.show_job(self._job("inspect:"))
+
+    def _on_cancel_reading(self) -> None:
+        if (job := self._job("inspect:")) is not None:
+            self.desk.jobs.cancel(job.number)
+
+    # -- what the user does
+
+    def _on_choose(self) -> None:
+        item = self.list.currentItem()
+        if item is not None:
+            self.desk.store.update(model=item.data(NAME), initiator=self)
+
+    def _on_switch(self, place: int) -> None:
+        self.details.setCurrentIndex(place)
+
+    def _on_revert(self) -> None:
+        if self._shown is not None:
+            self.form.set_inspection(self._shown)
+            self._show_embed()
+
+    def _on_architecture(self, name: str) -> None:
+        if self._shown is not None and name:
+            self.work.load(self._shown.path, architecture=name)
+
+    def _on_skipped(self, item: QListWidgetItem) -> None:
+        face = int(item.data(Qt.ItemDataRole.UserRole))
+        self.desk.store.update(selection=self.desk.workspace.selection.looking_at(face), initiator=self)
+
+    def _on_skipped_csv(self) -> None:
+        suggested = f"{self.chosen} left out.csv"
+        if name := QFileDialog.getSaveFileName(self, tr("Export as CSV"), suggested, "CSV (*.csv)")[0]:
+            self.write_skipped(Path(name))
+
+    def write_skipped(self, path: Path) -> None:
+        """Write the pictures that were left out, with their reasons."""
+        workspace = self.desk.workspace
+        stored = workspace.stored.get(self.chosen)
+        if stored is None or workspace.faces is None:
+            return
+        try:
+            tasks.write_skipped(path, workspace.faces, skipped=stored.skipped)
+            self.desk.tell(tr("Written to {path}", path=escaped(str(path))))
+        except FaceLensError as error:
+            self.desk.notify(error)
+
+
+class _Pages(QStackedWidget):
+    """As high as the page that is shown, not as the highest."""
+
+    def sizeHint(self) -> QSize:
+        return self.currentWidget().sizeHint() if self.currentWidget() is not None else super().sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.currentWidget().minimumSizeHint() if self.currentWidget() is not None else super().minimumSizeHint()
+
+
+def _sentence(found: Inspection) -> str:
+    if found.kind == "weights":
+        return found.keys.sentence[:1].upper() + found.keys.sentence[1:]
+    card = found.card
+    return tr("Takes {h} × {w} pixels, gives {n} dimensions.", h=card.size[0], w=card.size[1], n=card.dimensions)
+
+
+def _row(*parts: QWidget, stretch: QWidget | None = None) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(8)
+    for part in parts:
+        row.addWidget(part, 1 if part is stretch else 0)
+    if stretch is None:
+        row.addStretch(1)
+    return row
