@@ -8,10 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from facelens import __version__
-from facelens.errors import Cancelled, FaceLensError, NoDisplay
-from facelens.words import tr
+from facelens.errors import Cancelled, FaceLensError, InputError, NoDisplay
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.images.faceset import FaceSet
 
 NO_DISPLAY = 3  # exit code of `gui` where no window can be opened; run.py renders the tour then
 
@@ -90,11 +94,22 @@ def _parser() -> argparse.ArgumentParser:
     embed.add_argument("--card", type=Path, help=tr("model card to use instead of the one beside the file"))
     embed.add_argument("--store", type=Path, metavar="DIR", help=tr("where vectors are kept (default: the cache)"))
     embed.add_argument(
-        "--export", type=Path, metavar="FILE", help=tr("also write the vectors as .npz, .parquet or .tsv")
+        "--export",
+        type=Path,
+        metavar="FILE",
+        help=tr("also write the vectors: NAME.npz, NAME.parquet, or a folder for TensorBoard's projector"),
     )
+    embed.add_argument("--skipped", type=Path, metavar="FILE", help=tr("also list the skipped pictures as CSV"))
+    _detector_arguments(embed, required=False)
     embed.add_argument("--batch", type=int, default=32)
     embed.add_argument("--threads", type=int, default=None, help=tr("processor cores (default: all)"))
     embed.set_defaults(run=_embed)
+
+    align = commands.add_parser("align", help=tr("find the five points of every face and write them as a manifest"))
+    align.add_argument("gallery", type=Path)
+    align.add_argument("--out", type=Path, required=True, metavar="FILE", help=tr("the manifest, a CSV file"))
+    _detector_arguments(align, required=True)
+    align.set_defaults(run=_align)
 
     models = commands.add_parser("models", help=tr("model files and cached vectors"))
     model_commands = models.add_subparsers(metavar="COMMAND", required=True)
@@ -104,6 +119,19 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("--json", action="store_true", help=tr("print the card as JSON"))
     inspect.add_argument("--save-card", action="store_true", help=tr("write the card beside the file"))
     inspect.set_defaults(run=_models_inspect)
+    whatif = model_commands.add_parser("whatif", help=tr("feed pictures in other ways than the card says and compare"))
+    whatif.add_argument("file", type=Path)
+    whatif.add_argument("gallery", type=Path)
+    whatif.add_argument("--card", type=Path)
+    whatif.add_argument("--n", type=int, default=160, help=tr("pictures of the sample (default: 160)"))
+    whatif.add_argument("--pair", nargs=2, metavar="PICTURE", help=tr("also show the score of two pictures"))
+    whatif.set_defaults(run=_models_whatif)
+    parity = model_commands.add_parser("parity", help=tr("check that two forms of a model say the same"))
+    parity.add_argument("first", type=Path, metavar="FILE_A")
+    parity.add_argument("second", type=Path, metavar="FILE_B")
+    parity.add_argument("gallery", type=Path)
+    parity.add_argument("--n", type=int, default=200, help=tr("pictures to compare (default: 200)"))
+    parity.set_defaults(run=_models_parity)
     cached = model_commands.add_parser("cached", help=tr("list cached vectors"))
     cached.add_argument("--store", type=Path, metavar="DIR")
     cached.add_argument("--purge", action="store_true", help=tr("delete them all"))
@@ -121,6 +149,18 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--seed", type=int, default=0)
     build.set_defaults(run=_sample_build)
     return parser
+
+
+def _detector_arguments(command: argparse.ArgumentParser, *, required: bool) -> None:
+    command.add_argument(
+        "--detector", type=Path, required=required, metavar="FILE", help=tr("YuNet ONNX file that finds faces")
+    )
+    command.add_argument(
+        "--policy",
+        choices=("largest", "centre", "best", "only"),
+        default="largest",
+        help=tr("which of several faces (default: largest)"),
+    )
 
 
 def _gui(arguments: argparse.Namespace) -> int:
@@ -168,11 +208,17 @@ def _pairs(arguments: argparse.Namespace) -> int:
 
 
 def _embed(arguments: argparse.Namespace) -> int:
-    from facelens.features import exchange
-    from facelens.session.tasks import embed_gallery, open_gallery
+    from facelens.session import tasks
 
-    faces = open_gallery(arguments.gallery).faces
-    done = embed_gallery(
+    if arguments.export and arguments.export.suffix.lower() not in ("", ".npz", ".parquet"):
+        raise InputError(
+            tr("Vectors cannot be written as {suffix}.", suffix=arguments.export.suffix),
+            hint=tr("Use NAME.npz, NAME.parquet, or a folder without an ending for TensorBoard's projector."),
+        )
+    faces = tasks.open_gallery(arguments.gallery).faces
+    if arguments.detector:
+        faces = _aligned(faces, arguments)
+    done = tasks.embed_gallery(
         faces,
         arguments.model,
         card=arguments.card,
@@ -185,10 +231,67 @@ def _embed(arguments: argparse.Namespace) -> int:
     for line in done.notes:
         print(line)
     print(tr("Store: {path}", path=done.store))
+    if arguments.skipped:
+        tasks.write_skipped(arguments.skipped, faces, skipped=done.skipped)
     if arguments.export:
-        exchange.write(arguments.export, faces, done.features(faces))
+        tasks.export_vectors(done.features(faces), faces, arguments.export, tick=_Line(tr("Writing")))
         print(tr("Vectors written to {path}.", path=arguments.export))
     return 0
+
+
+def _aligned(faces: FaceSet, arguments: argparse.Namespace) -> FaceSet:
+    from facelens.session.tasks import align_gallery
+
+    done = align_gallery(faces, arguments.detector, policy=arguments.policy, tick=_Line(tr("Finding faces")))
+    print(done.sentence)
+    return done.faces
+
+
+def _align(arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from facelens.images import detect
+    from facelens.images.builder import write_list
+    from facelens.session.tasks import open_gallery
+
+    faces = _aligned(open_gallery(arguments.gallery).faces, arguments)
+    assert faces.landmarks is not None
+    write_list(arguments.out, faces.with_columns(detect.as_columns(faces.landmarks)), np.arange(len(faces)))
+    print(tr("The manifest is {path}.", path=arguments.out))
+    return 0
+
+
+def _models_whatif(arguments: argparse.Namespace) -> int:
+    from facelens.features import whatif
+    from facelens.session.tasks import open_gallery, try_feeding
+
+    faces = open_gallery(arguments.gallery).faces
+    pair = None
+    if arguments.pair:
+        at = {os.fsdecode(path): row for row, path in enumerate(faces.paths)}
+        if unknown := [name for name in arguments.pair if name not in at]:
+            raise InputError(
+                tr("{name} is not in this gallery.", name=escaped(unknown[0])),
+                hint=tr("Name pictures by their path inside the gallery."),
+            )
+        pair = (at[arguments.pair[0]], at[arguments.pair[1]])
+    result = try_feeding(
+        faces, arguments.file, pair=pair, card=arguments.card, limit=arguments.n, tick=_Line(tr("Trying"))
+    )
+    for line in whatif.lines(result):
+        print(line)
+    return 0
+
+
+def _models_parity(arguments: argparse.Namespace) -> int:
+    from facelens.features import parity
+    from facelens.session.tasks import compare_forms, open_gallery
+
+    faces = open_gallery(arguments.gallery).faces
+    result = compare_forms(faces, arguments.first, arguments.second, n=arguments.n, tick=_Line(tr("Comparing")))
+    for line in parity.lines(result, faces):
+        print(line)
+    return 0 if result.passed else 1
 
 
 def _store_root(given: Path | None) -> Path:

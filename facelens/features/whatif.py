@@ -108,7 +108,7 @@ def _sentence(base: Outcome, one: Outcome) -> str:
         rise = {"a": number(base.separation, decimals=2), "b": number(one.separation, decimals=2)}
     if one.variant.kind == "order":
         return tr(
-            "This looks {order}-swapped: swapping the channels raises the separation from {a} to {b}.",
+            "This looks BGR-swapped: feeding {order} raises the separation from {a} to {b}.",
             order=one.variant.card.order,
             **rise,
         )

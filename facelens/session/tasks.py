@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from facelens.features.card import Card
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
+    from facelens.features.parity import Parity
+    from facelens.features.whatif import WhatIf
 
 
 def open_gallery(
@@ -332,6 +334,75 @@ def describe_model(found: Inspection) -> list[str]:
             tr("  or        {names}", names=", ".join(f"{title} {score:.0%}" for _, title, score in found.rivals))
         )
     return [line for line in lines if line]
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A gallery with the five points of its faces, and what there is to say about single pictures (by face id)."""
+
+    faces: FaceSet
+    found: int
+    missing: int
+    notes: Mapping[int, str]
+    sentence: str
+
+
+def align_gallery(
+    faces: FaceSet, detector: Path, *, policy: str = "largest", threads: int | None = None, tick: Tick = silent
+) -> Aligned:
+    """Find the five points of every face that has none, with a detector file; `policy` decides among several faces."""
+    from facelens.images import detect
+
+    points, notes = detect.landmarks_for(faces, detect.Detector(detector), policy=policy, threads=threads, tick=tick)
+    has = np.isfinite(points).all((1, 2))
+    found, missing = int(has.sum()), int((~has).sum())
+    sentence = plural(found, "{n} face has its five points", "{n} faces have their five points")
+    if missing:
+        sentence += ", " + plural(missing, "{n} picture has none", "{n} pictures have none")
+    return Aligned(replace(faces, landmarks=points), found, missing, notes, sentence + ".")
+
+
+def try_feeding(
+    faces: FaceSet,
+    model: Path,
+    *,
+    rows: Rows | None = None,
+    pair: tuple[int, int] | None = None,
+    card: Card | Path | None = None,
+    consents: Path | None = None,
+    limit: int = 160,
+    tick: Tick = silent,
+) -> WhatIf:
+    """Feed a sample of the gallery (or of `rows`) in other ways than the card says; rows of a `pair` are added."""
+    from facelens.features import library, whatif
+    from facelens.features.checkpoint import ConsentBook, nobody
+
+    encoder, _ = library.encoder(model, card=card, consents=ConsentBook(consents) if consents else nobody)
+    chosen = whatif.sample(faces, rows, limit=limit)
+    return whatif.try_out(faces, chosen, encoder, pair=pair, tick=tick)
+
+
+def compare_forms(
+    faces: FaceSet, first: Path, second: Path, *, n: int = 200, consents: Path | None = None, tick: Tick = silent
+) -> Parity:
+    """Whether two model files say the same about `n` pictures spread over the gallery.
+
+    A file that does not say how it is fed (ONNX, TorchScript) and has no card is fed as the other one.
+    """
+    from facelens.features import library, parity
+    from facelens.features.checkpoint import WEIGHTS, ConsentBook, nobody
+
+    trusted = ConsentBook(consents) if consents else nobody
+    seen = [library.inspect(path, consents=trusted) for path in (first, second)]
+    said = [one.from_card or one.kind == WEIGHTS for one in seen]
+    cards = [one.card for one in seen]
+    for one, other in ((0, 1), (1, 0)):
+        if said[other] and not said[one]:
+            cards[one] = parity.fed_alike(cards[one], cards[other])
+    a, b = (library.encoder(one.path, card=card, consents=trusted)[0] for one, card in zip(seen, cards))
+    rows = np.unique(np.linspace(0, len(faces) - 1, min(n, len(faces))).round().astype(np.int64))
+    names = (escaped(first.name), escaped(second.name))
+    return parity.compare(faces, rows, a, b, names=names, tick=tick)
 
 
 def _brief(values: tuple[float, ...]) -> str:
