@@ -27,7 +27,7 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.features.library import Inspection
 
-NARROW = 560
+NARROW = 440
 TEMPLATE_WORDS = {
     "arcface112": "ArcFace, 112 × 112",
     "cosface96x112": "CosFace, 96 × 112",
@@ -70,6 +70,7 @@ class CardForm(QWidget):
         column.addLayout(self.sides)
         column.addWidget(self.problem)
         column.addLayout(foot)
+        column.addStretch(1)
 
     def _build_fields(self) -> None:
         self.name = _line(tr("Name"), tr("What lists and charts call this model"))
@@ -140,7 +141,7 @@ class CardForm(QWidget):
         super().resizeEvent(event)
         direction = QBoxLayout.Direction
         self.sides.setDirection(direction.TopToBottom if event.size().width() < NARROW else direction.LeftToRight)
-        self.sides.setSpacing(6 if event.size().width() < NARROW else 24)
+        self.sides.setSpacing(6 if event.size().width() < NARROW else 20)
 
     # -- showing
 
@@ -323,6 +324,7 @@ def _combo(name: str, tip: str) -> QComboBox:
 def _side(name: str) -> QSpinBox:
     made = QSpinBox()
     made.setRange(8, 2048)
+    made.setAlignment(Qt.AlignmentFlag.AlignCenter)
     made.setAccessibleName(name)
     made.setToolTip(name)
     return made

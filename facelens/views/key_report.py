@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from facelens.views.controls import label
@@ -46,7 +47,7 @@ class KeyReport(QWidget):
         self.tree.show()
         parts = [tr("{n} of {total} tensors of the network found their numbers.", n=keys.matched, total=keys.wanted)]
         if keys.prefix:
-            parts.append(tr("The names in the file begin with {prefix}", prefix=escaped(keys.prefix)))
+            parts.append(tr("The names in the file begin with “{prefix}”.", prefix=escaped(keys.prefix)))
         self.sentence.setText(" ".join(parts))
         for title, names in (
             (tr("missing in the file"), keys.missing),
@@ -55,6 +56,7 @@ class KeyReport(QWidget):
             (tr("not used: classifier heads, optimizer state and the like"), keys.ignored),
         ):
             head = QTreeWidgetItem([title, f"{len(names):,}"])
+            head.setSizeHint(0, QSize(0, 24))
             self.tree.addTopLevelItem(head)
             head.setDisabled(not names)
             for name in names[:MOST]:
@@ -63,5 +65,6 @@ class KeyReport(QWidget):
                 head.addChild(QTreeWidgetItem([tr("and {n} more", n=len(names) - MOST)]))
 
     def counts(self) -> list[int]:
-        """Names in each list, for those that read the screen aloud and for tests."""
-        return [self.tree.topLevelItem(i).childCount() for i in range(self.tree.topLevelItemCount())]
+        """Names in each list, for tests."""
+        heads = [self.tree.topLevelItem(i) for i in range(self.tree.topLevelItemCount())]
+        return [head.childCount() for head in heads if head is not None]

@@ -56,7 +56,7 @@ class Modelling:
             args=(path,),
             kwargs={"card": card, "architecture": architecture or None, "consents": consent_book()},
             slot=f"inspect:{path}",
-            unit=tr("bytes"),
+            unit="bytes",
         )
         self.desk.jobs.submit(request, then=lambda job: self._on_inspected(job, path, card=card, said=then))
 
@@ -74,7 +74,7 @@ class Modelling:
         workspace = self.desk.workspace
         old = next((one for one in workspace.models if one.path == found.path), None)
         others = tuple(name for name in workspace.model_names if old is None or name != old.card.name)
-        name = unique_name(found.card.name, others)
+        name = unique_name(escaped(found.card.name.strip()) or escaped(found.path.stem), others)
         found = replace(found, card=found.card.changed(name=name))
         if old is None:
             models = (*workspace.models, found)
@@ -225,8 +225,10 @@ class Modelling:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE and self._still(faces, found):
-                features, size = job.result or (None, 0)  # type: ignore[misc]
-                self._set_vectors(name, features, Stored(root / key, key, size, skipped, notes))
+                read: tuple[FeatureSet, int] | None = job.result  # type: ignore[assignment]
+                size = read[1] if read is not None else 0
+                stored = Stored(root / key, key, size, skipped, notes)
+                self._set_vectors(name, read[0] if read is not None else None, stored)
 
         self.desk.jobs.submit(request, then=then)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QEventLoop
@@ -18,14 +19,17 @@ from PySide6.QtWidgets import QWidget
 from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.resources import sample_data
-from facelens.session import log
-from facelens.session.jobs import State
+from facelens.session import log, tasks
+from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
 from facelens.views import theme
 from facelens.views.app import make_application
 from facelens.views.main_window import MainWindow
 from facelens.words import tr
+
+if TYPE_CHECKING:
+    from facelens.features.library import Inspection
 
 SIZE = (1440, 900)
 PATIENCE = 120.0  # seconds for one step
@@ -41,22 +45,22 @@ def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path 
     crashes: list[BaseException] = []
     restore = log.install(on_crash=lambda error, trace: crashes.append(error))
     try:
-        return _walk(out, themes, gallery or sample_data(), crashes)
+        with tempfile.TemporaryDirectory(prefix="facelens-tour-") as room:
+            return _walk(out, themes, gallery or sample_data(), crashes, Kept(Path(room)))
     finally:
         restore()  # before an error leaves: whoever calls must hear of it
 
 
-def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseException]) -> list[Path]:
+def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseException], kept: Kept) -> list[Path]:
     app = make_application()
     written: list[Path] = []
-    once: set[Path] = set()
     for scheme in themes:
         theme.apply(app, scheme)  # type: ignore[arg-type]
         # Nothing of the user's own settings shows in the tour, and the tour changes none of them.
         window = MainWindow(Settings(theme=scheme), remember=False)
         window.resize(*SIZE)
         window.show()
-        guide = Guide(window, out, scheme=scheme, gallery=gallery, crashes=crashes, once=once)
+        guide = Guide(window, out, scheme=scheme, gallery=gallery, crashes=crashes, kept=kept)
         try:
             for name, step in STEPS:
                 step(guide)
@@ -70,6 +74,15 @@ def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseExc
     return written
 
 
+@dataclass
+class Kept:
+    """What one theme leaves to the next."""
+
+    room: Path  # a folder that is deleted after the tour
+    once: set[Path] = field(default_factory=set)  # figures that are written
+    model: Inspection | None = None
+
+
 class Guide:
     """Drives one window."""
 
@@ -81,10 +94,10 @@ class Guide:
         scheme: str,
         gallery: Path,
         crashes: list[BaseException],
-        once: set[Path],
+        kept: Kept,
     ) -> None:
         self.window, self.out, self.scheme, self.gallery, self.crashes = window, out, scheme, gallery, crashes
-        self.once, self.exported = once, list[Path]()
+        self.kept, self.exported = kept, list[Path]()
 
     def settle(self) -> None:
         """Wait until no job runs and no thumbnail is awaited."""
@@ -123,7 +136,7 @@ class Guide:
     def export(self) -> None:
         """Every figure and list the panels export; they look the same in every theme, so one is enough."""
         paths = [self.out / f"contact_sheet.{kind}" for kind in ("png", "svg", "pdf")]
-        if paths[-1] in self.once:
+        if paths[-1] in self.kept.once:
             return
         for path in paths:
             self.window.commands.export_sheet(path)
@@ -131,7 +144,7 @@ class Guide:
         self.window.commands.export_list(self.out / "selection.csv")
         self.settle()
         self.exported = [*paths, self.out / "selection.csv"]
-        self.once.update(self.exported)
+        self.kept.once.update(self.exported)
 
     def arrange(self, **changes: str | bool) -> None:
         """Change sort, filter or group."""
@@ -179,6 +192,38 @@ def _compare(guide: Guide) -> None:
     workspace = guide.window.store.workspace
     guide.window.store.update(selection=replace(workspace.selection, ids=workspace.selection.ids[:4]))
     guide.window.act("view.compare")
+
+
+def _models(guide: Guide) -> None:
+    """No checkpoint comes with FaceLens, so the tour makes a small network that has learned nothing, and says so.
+
+    The second theme finds model and vectors of the first: torch is loaded once, in the worker.
+    """
+    desk, kept = guide.window.desk, guide.kept
+    desk.vectors = kept.room / "features"
+    path = kept.room / "untrained example.safetensors"
+    guide.window.stage.show_page("models")
+    if kept.model is None:
+        guide.window.jobs.submit(Request(tr("Make an untrained network"), tasks.untrained_example, (path,)))
+        guide.settle()
+        guide.window.open_model(path)
+        guide.settle()
+        kept.model = guide.window.store.workspace.models[0]
+        faces = guide.window.store.workspace.kept_faces
+        assert faces is not None
+        guide.window.modelling.embed(kept.model.card.name, rows=np.arange(min(60, len(faces)), dtype=np.int64))
+        guide.settle()
+    else:
+        guide.window.store.update(models=(kept.model,), model=kept.model.card.name)
+        guide.window.modelling.look_up_all()
+        guide.settle()
+
+
+def _near(guide: Guide) -> None:
+    """The gallery again, now with norms and nearest faces in the inspector."""
+    guide.window.stage.show_page("gallery")
+    guide.window.act("view.grid")
+    guide.arrange(sort="")
 
 
 def _palette(guide: Guide) -> None:
@@ -239,6 +284,8 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("filter", _filtered),
     ("loupe", _loupe),
     ("compare", _compare),
+    ("models", _models),
+    ("nearest", _near),
     ("palette", _palette),
     ("drop", _drop),
     ("match_layout", _match_layout),

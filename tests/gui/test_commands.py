@@ -31,6 +31,7 @@ def dialogs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda _p, title, *_: asked.append(title) or "")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda _p, title, *_: (asked.append(title) or "", ""))
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda _p, title, *_: (asked.append(title) or [], ""))
     monkeypatch.setattr(QFileDialog, "getSaveFileName", save)
     monkeypatch.setattr(QMessageBox, "exec", lambda self: pytest.fail(f"a box asked: {self.text()}"))
     return asked
@@ -91,7 +92,8 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
     window = browsing
     full = window.store.workspace
     ids = full.faces.ids
-    for id in BY_ID.keys() - {"application.quit", "gallery.open_sample"}:
+    of_models = {"model.embed", "model.swap", "model.remove", "vectors.export", "vectors.delete"}  # see test_models.py
+    for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models}:
         window.store.update(faces=full.faces, source=full.source, diagnosis=full.diagnosis)
         window.store.update(
             arrangement=Arrangement(filter="blur >= 0"),
@@ -104,7 +106,8 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         for dialog in open_dialogs():
             dialog.close()
         assert not [card for card in window.notices.cards if card.property("kind") == "bad"], id
-    assert {"Open a gallery folder", "Export list", "Export contact sheet"} <= set(dialogs)
+    expected = {"Open a gallery folder", "Export list", "Export contact sheet", "Open a model", "Import vectors"}
+    assert expected <= set(dialogs)
 
 
 def test_quit_closes(browsing: MainWindow) -> None:

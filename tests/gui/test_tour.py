@@ -107,7 +107,8 @@ def test_the_whole_tour_without_a_network_and_without_torch(
 
     assert f"{len(expected)} files" in done.stdout and str(out) in done.stdout
     [loaded] = [set(note.split()[1:]) for note in notes if note.startswith("LOADED") and "PySide6" in note]
-    assert not loaded & set(HEAVY), "loaded by the process of the window"
+    # pyarrow maps stored vectors, once there are some.
+    assert not loaded & (set(HEAVY) - {"pyarrow"}), "loaded by the process of the window"
     assert not list(facelens_home.rglob("settings.json")), "the tour changes no settings"
 
 

@@ -6,10 +6,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from facelens.errors import FaceLensError
+from facelens.features.shard import amount
 from facelens.session.jobs import Job, State
 from facelens.views.controls import tool_button
 from facelens.views.panel import Desk, Panel
-from facelens.words import plural, tr
+from facelens.words import tr
 
 KEPT = 30  # finished jobs that stay in the list
 
@@ -32,18 +33,24 @@ def progress_text(job: Job) -> str:
                 else tr("failed: {error}", error=type(job.error).__name__)
             )
         case State.DONE:
-            parts = [plural(job.total, "{n} done", "{n} done")] if job.total else [tr("done")]
+            parts = [tr("{n} done", n=_count(job, job.total))] if job.total else [tr("done")]
             if job.started is not None and job.finished is not None:
                 parts.append(_duration(job.finished - job.started))
             return " · ".join(parts)
-    parts = [tr("{done} of {total}", done=job.done, total=job.total)] if job.total else []
+    parts = []
+    if job.total:
+        parts.append(tr("{done} of {total}", done=_count(job, job.done), total=_count(job, job.total)))
     if job.note:
         parts.insert(0, job.note)
-    if job.rate and job.rate >= 1:
+    if job.rate and job.rate >= 1 and job.request.unit != "bytes":
         parts.append(tr("{rate} {unit}/s", rate=round(job.rate), unit=job.request.unit))
     if job.eta_seconds is not None:
         parts.append(tr("{time} left", time=_duration(job.eta_seconds, fine=False)))
     return " · ".join(parts) or tr("starting")
+
+
+def _count(job: Job, n: int) -> str | int:
+    return amount(n) if job.request.unit == "bytes" else n
 
 
 def _duration(seconds: float, *, fine: bool = True) -> str:

@@ -7,41 +7,23 @@ the key report and the pictures that were left out. Everything long runs in the 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QResizeEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
-    QProgressBar,
-    QPushButton,
-    QScrollArea,
-    QSplitter,
-    QStackedWidget,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from facelens.errors import FaceLensError
 from facelens.features.shard import amount
-from facelens.session import tasks
 from facelens.session.actions import embeddable
 from facelens.session.jobs import Job, State
-from facelens.views import icons, theme
 from facelens.views.card_form import CardForm
-from facelens.views.chips import badge
-from facelens.views.controls import Banner, EmptyState, FlowLayout, Header, Segmented, draw_text, label, plain_tip
-from facelens.views.docks.jobs import progress_text
+from facelens.views.controls import Banner, EmptyState, FlowLayout, Header, Segmented, label, plain_tip
 from facelens.views.key_report import KeyReport
+from facelens.views.left_out import LeftOut
+from facelens.views.model_list import ModelList
 from facelens.views.modelling import Modelling
 from facelens.views.panel import Desk, Panel
+from facelens.views.working import Working
 from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
@@ -49,71 +31,6 @@ if TYPE_CHECKING:
 
 NARROW = 560
 SURE = 0.9  # see features.library.SURE, which is not worth importing at the start
-NAME, DETAIL, STATE, MARK = (Qt.ItemDataRole.UserRole + i for i in range(4))
-
-
-class _Line(QStyledItemDelegate):
-    def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
-        return QSize(200, 44)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
-        look, box = theme.current(), QRectF(option.rect)
-        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if chosen or option.state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(look.q("soft" if chosen else "hover"))
-            painter.drawRoundedRect(box.adjusted(4, 1, -4, -1), 4, 4)
-        mark = index.data(MARK)  # type: ignore[attr-defined]
-        square = QRectF(box.x() + 12, box.y() + 7, 14, 14)
-        if mark:
-            badge(painter, square, mark)
-        else:
-            icons.paint(painter, square, "cube", "text" if chosen else "text3")
-        first, second = (
-            QRectF(box.x() + 34, box.y() + 5, box.width() - 44, 18),
-            QRectF(box.x() + 34, box.y() + 23, box.width() - 44, 15),
-        )
-        draw_text(painter, first, index.data(NAME), "text" if chosen else "text2", 12, middle=True)  # type: ignore[attr-defined]
-        state = index.data(STATE)  # type: ignore[attr-defined]
-        draw_text(painter, second, f"{state} · {index.data(DETAIL)}", "text2" if chosen else "text3", 10)  # type: ignore[attr-defined]
-        painter.restore()
-
-
-class Working(QWidget):
-    """A job this panel waits for: name, bar, numbers, Cancel."""
-
-    cancelled = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.name, self.line, self.bar = label(), label(name="cap"), QProgressBar()
-        self.bar.setTextVisible(False)
-        self.cancel = QPushButton(tr("Cancel"))
-        self.cancel.setToolTip(tr("Stops at once; finished work is kept"))
-        self.cancel.clicked.connect(self.cancelled)
-        words = QVBoxLayout()
-        words.setSpacing(3)
-        for part in (self.name, self.bar, self.line):
-            words.addWidget(part)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 12, 8)
-        row.setSpacing(12)
-        row.addLayout(words, 1)
-        row.addWidget(self.cancel)
-        self.hide()
-
-    def show_job(self, job: Job | None) -> None:
-        """Show how far it is; None hides."""
-        self.setVisible(job is not None)
-        if job is None:
-            return
-        self.name.setText(job.request.title)
-        self.line.setText(progress_text(job))
-        self.bar.setRange(0, 1000 if job.total else 0)
-        self.bar.setValue(round(1000 * job.done / job.total) if job.total else 0)
-        self.bar.setAccessibleName(tr("Progress of {title}", title=job.request.title))
 
 
 class ModelsPanel(Panel):
@@ -132,19 +49,15 @@ class ModelsPanel(Panel):
         self.reading = Working()
         self.reading.cancelled.connect(self._on_cancel_reading)
         self.empty = self._build_empty()
-        self.list = QListWidget()
-        self.list.setItemDelegate(_Line(self.list))
-        self.list.setMouseTracking(True)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setAccessibleName(tr("Loaded models"))
-        self.list.currentItemChanged.connect(lambda *_: self._on_choose())
+        self.list = ModelList()
+        self.list.chosen.connect(lambda name: desk.store.update(model=name, initiator=self))
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setHandleWidth(4)
         self.split.setChildrenCollapsible(False)
         self.split.addWidget(self.list)
         self.split.addWidget(self._build_detail())
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes([220, 700])
+        self.split.setSizes([240, 680])
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
         self.pages.addWidget(self.split)
@@ -183,14 +96,13 @@ class ModelsPanel(Panel):
         self.notes = label(name="small", wrap=True)
         self.banner = Banner()
         self.rivals = QWidget()
-        FlowLayout(self.rivals, gap=8)
+        self.rivals_flow = FlowLayout(self.rivals, gap=8)
         self.embed = QPushButton()
         self.embed.setObjectName("primary")
         self.embed.setMinimumHeight(32)
         self.embed.clicked.connect(lambda: self.work.embed(self.chosen))
         self.there = label(name="small", wrap=True)
-        self.working = Working()
-        self.working.layout().setContentsMargins(0, 0, 0, 0)
+        self.working = Working(margins=(0, 0, 0, 0))
         self.working.cancelled.connect(lambda: self.desk.jobs.cancel_slot(f"embed:{self.chosen}"))
         self.export = self._button(tr("Export vectors…"), tr("npz, Parquet, or TSV with a sprite"), "vectors.export")
         self.delete = self._button(tr("Delete vectors…"), tr("Deletes them from this disk"), "vectors.delete")
@@ -208,9 +120,10 @@ class ModelsPanel(Panel):
         self.switch.button("card").setToolTip(tr("How pictures are fed to the model"))
         self.switch.button("keys").setToolTip(tr("Which tensors of the file found their place"))
         self.switch.changed.connect(self._on_switch)
-        self.skipped = self._build_skipped()
+        self.left_out = LeftOut(self.desk)
+        self.left_out.look.connect(self._on_look)
         self.details = _Pages()
-        for page in (self.form, self.report, self.skipped):
+        for page in (self.form, self.report, self.left_out):
             self.details.addWidget(page)
         inner = QWidget()
         inner.setObjectName("panel")
@@ -253,24 +166,6 @@ class ModelsPanel(Panel):
         made.clicked.connect(lambda: self.desk.act(action))
         return made
 
-    def _build_skipped(self) -> QWidget:
-        self.skipped_line = label(name="small", wrap=True)
-        self.skipped_list = QListWidget()
-        self.skipped_list.setMinimumHeight(120)
-        self.skipped_list.setAccessibleName(tr("Pictures left out"))
-        self.skipped_list.itemActivated.connect(self._on_skipped)
-        self.skipped_csv = QPushButton(tr("Export as CSV…"))
-        self.skipped_csv.setToolTip(tr("Path and reason of each picture that was left out"))
-        self.skipped_csv.clicked.connect(self._on_skipped_csv)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.skipped_line)
-        column.addWidget(self.skipped_list, 1)
-        column.addLayout(_row(self.skipped_csv))
-        return page
-
     def home(self) -> QWidget:
         return next((part for part in (self.list, self.first) if part.isVisible()), self.add)
 
@@ -284,7 +179,7 @@ class ModelsPanel(Panel):
         across = Qt.Orientation.Vertical if narrow else Qt.Orientation.Horizontal
         if across != self.split.orientation():
             self.split.setOrientation(across)
-            self.split.setSizes([120, 500] if narrow else [220, 700])
+            self.split.setSizes([120, 500] if narrow else [240, 680])
 
     # -- what the user sees
 
@@ -312,37 +207,10 @@ class ModelsPanel(Panel):
                 if part
             )
         )
-        self._fill()
+        self.list.fill(workspace, self.chosen)
         self._show_reading()
         if names:
             self._show_model(changed)
-
-    def _fill(self) -> None:
-        workspace = self.desk.workspace
-        with QSignalBlocker(self.list):
-            self.list.clear()
-            for name in workspace.model_names:
-                found = workspace.inspection(name)
-                features = workspace.features.get(name)
-                dims = found.card.dimensions if found is not None else features.dimensions if features else 0
-                item = QListWidgetItem(name)
-                state = self._state(name)
-                item.setData(NAME, name)
-                item.setData(DETAIL, f"{found.title if found is not None else tr('imported')} · {dims}-d")
-                item.setData(STATE, state)
-                item.setData(MARK, {workspace.model_a: "A", workspace.model_b: "B"}.get(name, ""))
-                where = escaped(str(found.path)) if found is not None else tr("vectors without a model file")
-                item.setToolTip(plain_tip(f"{name}\n{item.data(DETAIL)}\n{state}\n{where}"))
-                item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{name}, {item.data(DETAIL)}, {state}")
-                self.list.addItem(item)
-                if name == self.chosen:
-                    self.list.setCurrentItem(item)
-
-    def _state(self, name: str) -> str:
-        done, total = self.desk.workspace.embedded(name)
-        if not done:
-            return tr("not embedded")
-        return tr("embedded") if done == total else tr("{n} of {total} embedded", n=done, total=total)
 
     def _show_model(self, changed: frozenset[str]) -> None:
         name = self.chosen
@@ -438,7 +306,7 @@ class ModelsPanel(Panel):
             self.banner.set_message("")
 
     def _show_rivals(self, found: Inspection) -> None:
-        flow = self.rivals.layout()
+        flow = self.rivals_flow
         while item := flow.takeAt(0):
             if (old := item.widget()) is not None:
                 old.hide()
@@ -483,7 +351,7 @@ class ModelsPanel(Panel):
 
     def _show_skipped(self) -> None:
         workspace = self.desk.workspace
-        stored, faces = workspace.stored.get(self.chosen), workspace.faces
+        stored = workspace.stored.get(self.chosen)
         skipped = stored.skipped if stored is not None else ()
         self.switch.button("skipped").setEnabled(bool(skipped))
         self.switch.button("skipped").setText(tr("Left out {n}", n=len(skipped)) if skipped else tr("Left out"))
@@ -495,17 +363,7 @@ class ModelsPanel(Panel):
         if not skipped and self.switch.value() == "skipped":
             self.switch.set_value("card")
             self._on_switch(0)
-        self.skipped_line.setText(
-            plural(len(skipped), "{n} picture has no vector.", "{n} pictures have no vector.") if skipped else ""
-        )
-        self.skipped_list.clear()
-        for face, why in skipped[:5000]:
-            row = faces.row_of(face) if faces is not None else None
-            if faces is not None and row is not None:
-                item = QListWidgetItem(f"{faces.file_name(row)}   {why}")
-                item.setData(Qt.ItemDataRole.UserRole, face)
-                item.setToolTip(plain_tip(escaped(str(faces.path(row)))))
-                self.skipped_list.addItem(item)
+        self.left_out.show_skipped(self.chosen, skipped)
 
     # -- jobs
 
@@ -532,11 +390,6 @@ class ModelsPanel(Panel):
 
     # -- what the user does
 
-    def _on_choose(self) -> None:
-        item = self.list.currentItem()
-        if item is not None:
-            self.desk.store.update(model=item.data(NAME), initiator=self)
-
     def _on_switch(self, place: int) -> None:
         self.details.setCurrentIndex(place)
 
@@ -549,36 +402,20 @@ class ModelsPanel(Panel):
         if self._shown is not None and name:
             self.work.load(self._shown.path, architecture=name)
 
-    def _on_skipped(self, item: QListWidgetItem) -> None:
-        face = int(item.data(Qt.ItemDataRole.UserRole))
+    def _on_look(self, face: int) -> None:
         self.desk.store.update(selection=self.desk.workspace.selection.looking_at(face), initiator=self)
-
-    def _on_skipped_csv(self) -> None:
-        suggested = f"{self.chosen} left out.csv"
-        if name := QFileDialog.getSaveFileName(self, tr("Export as CSV"), suggested, "CSV (*.csv)")[0]:
-            self.write_skipped(Path(name))
-
-    def write_skipped(self, path: Path) -> None:
-        """Write the pictures that were left out, with their reasons."""
-        workspace = self.desk.workspace
-        stored = workspace.stored.get(self.chosen)
-        if stored is None or workspace.faces is None:
-            return
-        try:
-            tasks.write_skipped(path, workspace.faces, skipped=stored.skipped)
-            self.desk.tell(tr("Written to {path}", path=escaped(str(path))))
-        except FaceLensError as error:
-            self.desk.notify(error)
 
 
 class _Pages(QStackedWidget):
     """As high as the page that is shown, not as the highest."""
 
     def sizeHint(self) -> QSize:
-        return self.currentWidget().sizeHint() if self.currentWidget() is not None else super().sizeHint()
+        shown = self.currentWidget()
+        return shown.sizeHint() if shown is not None else super().sizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        return self.currentWidget().minimumSizeHint() if self.currentWidget() is not None else super().minimumSizeHint()
+        shown = self.currentWidget()
+        return shown.minimumSizeHint() if shown is not None else super().minimumSizeHint()
 
 
 def _sentence(found: Inspection) -> str:

@@ -1,0 +1,77 @@
+"""Pictures that an embedding left out, with the reason for each, and a CSV of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+
+from facelens.errors import FaceLensError
+from facelens.session import tasks
+from facelens.views.controls import label, plain_tip
+from facelens.views.panel import Desk
+from facelens.words import escaped, plural, tr
+
+MOST = 5_000  # lines in the list; the CSV has all
+
+
+class LeftOut(QWidget):
+    """A list; a double click looks at the picture."""
+
+    look = Signal(object)  # an id has 63 bits, more than a Qt int
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.desk = desk
+        self.skipped: tuple[tuple[int, str], ...] = ()
+        self.name = ""
+        self.line = label(name="small", wrap=True)
+        self.list = QListWidget()
+        self.list.setMinimumHeight(120)
+        self.list.setAccessibleName(tr("Pictures left out"))
+        self.list.itemActivated.connect(lambda item: self.look.emit(int(item.data(Qt.ItemDataRole.UserRole))))
+        self.csv = QPushButton(tr("Export as CSV…"))
+        self.csv.setToolTip(tr("Path and reason of each picture that was left out"))
+        self.csv.clicked.connect(self._on_csv)
+        foot = QHBoxLayout()
+        foot.addWidget(self.csv)
+        foot.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.line)
+        column.addWidget(self.list, 1)
+        column.addLayout(foot)
+
+    def show_skipped(self, name: str, skipped: tuple[tuple[int, str], ...]) -> None:
+        """Show what the last embedding with a model left out."""
+        self.name, self.skipped = name, skipped
+        faces = self.desk.workspace.faces
+        self.line.setText(
+            plural(len(skipped), "{n} picture has no vector.", "{n} pictures have no vector.") if skipped else ""
+        )
+        self.list.clear()
+        for face, why in skipped[:MOST]:
+            row = faces.row_of(face) if faces is not None else None
+            if faces is not None and row is not None:
+                item = QListWidgetItem(f"{faces.file_name(row)}   {why}")
+                item.setData(Qt.ItemDataRole.UserRole, face)
+                item.setToolTip(plain_tip(escaped(str(faces.path(row)))))
+                self.list.addItem(item)
+
+    def _on_csv(self) -> None:
+        suggested = f"{self.name} left out.csv"
+        if name := QFileDialog.getSaveFileName(self, tr("Export as CSV"), suggested, "CSV (*.csv)")[0]:
+            self.write(Path(name))
+
+    def write(self, path: Path) -> None:
+        """Write path and reason of each picture."""
+        faces = self.desk.workspace.faces
+        if faces is None:
+            return
+        try:
+            tasks.write_skipped(path, faces, skipped=self.skipped)
+            self.desk.tell(tr("Written to {path}", path=escaped(str(path))))
+        except FaceLensError as error:
+            self.desk.notify(error)
