@@ -191,7 +191,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 def _name(path: Path) -> str:
     """A name for people: the file's, with its folder where the file's own says little."""
     stem = path.name
-    for ending in (".pth", ".pt", ".ckpt", ".pkl", ".safetensors", ".onnx", ".state_dict", ".tar"):
+    for ending in (".tar", ".pth", ".pt", ".ckpt", ".pkl", ".safetensors", ".onnx", ".state_dict"):
         stem = stem.removesuffix(ending)
     plain = stem.lower() in ("model", "checkpoint", "best", "last", "backbone", "weights") or stem.isdigit()
     return f"{path.parent.name} {stem}" if plain and path.parent.name else stem

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from facelens.features import library
+from facelens.features import library, whatif
 from facelens.features.models import MODELS
 from facelens.images.faceset import FaceSet
 from facelens.session import tasks
@@ -119,3 +119,33 @@ def test_every_file_recognises_faces(real_faces: Path, tmp_path: Path, published
     measured = accuracy((unit[rows[:, 0]] * unit[rows[:, 1]]).sum(1), same)
     print(f"{published.file}: {measured:.2f} (published {published.accuracy:.2f})")
     assert abs(measured - published.accuracy) <= 0.5
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        pytest.param(one, id=one.file.split("/")[1], marks=() if number == 1 else pytest.mark.faults)
+        for number, one in enumerate(PUBLISHED)
+        if not one.file.endswith(".pkl")
+    ],
+)
+def test_a_swapped_channel_order_is_noticed(
+    real_faces: Path, published: Published, request: pytest.FixtureRequest
+) -> None:
+    """On 40 people with four pictures each; every variant of a right card in the long run only."""
+    with open(real_faces / "faces/lfw/images.csv") as file:
+        names = [line["path"] for line in csv.DictReader(file)]
+    faces = FaceSet.build(
+        "lfw", real_faces / "faces/lfw/aligned112", paths=names, identities=[name.split("/")[0] for name in names]
+    )
+    rows = whatif.sample(faces, limit=160, seed=1)
+    encoder, _ = library.encoder(real_faces / "weights" / published.file)
+    order = encoder.card.order
+    all_of_them = request.node.get_closest_marker("faults") is not None
+    right = whatif.try_out(faces, rows, encoder, ways=whatif.variants(encoder.card)[: None if all_of_them else 2])
+    encoder.card = encoder.card.changed(order="RGB" if order == "BGR" else "BGR")
+    wrong = whatif.try_out(faces, rows, encoder, ways=whatif.variants(encoder.card)[:2])
+    print(*whatif.lines(right), *whatif.lines(wrong), sep="\n")
+    assert right.advice() == ()
+    (said,) = wrong.advice()
+    assert said.startswith(f"This looks BGR-swapped: feeding {order} raises the separation from ")
