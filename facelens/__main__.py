@@ -223,6 +223,7 @@ def _embed(arguments: argparse.Namespace) -> int:
         arguments.model,
         card=arguments.card,
         root=_store_root(arguments.store),
+        consents=_consents(),
         batch=arguments.batch,
         threads=arguments.threads,
         tick=_Line(tr("Embedding")),
@@ -276,7 +277,13 @@ def _models_whatif(arguments: argparse.Namespace) -> int:
             )
         pair = (at[arguments.pair[0]], at[arguments.pair[1]])
     result = try_feeding(
-        faces, arguments.file, pair=pair, card=arguments.card, limit=arguments.n, tick=_Line(tr("Trying"))
+        faces,
+        arguments.file,
+        pair=pair,
+        card=arguments.card,
+        consents=_consents(),
+        limit=arguments.n,
+        tick=_Line(tr("Trying")),
     )
     for line in whatif.lines(result):
         print(line)
@@ -288,7 +295,9 @@ def _models_parity(arguments: argparse.Namespace) -> int:
     from facelens.session.tasks import compare_forms, open_gallery
 
     faces = open_gallery(arguments.gallery).faces
-    result = compare_forms(faces, arguments.first, arguments.second, n=arguments.n, tick=_Line(tr("Comparing")))
+    result = compare_forms(
+        faces, arguments.first, arguments.second, n=arguments.n, consents=_consents(), tick=_Line(tr("Comparing"))
+    )
     for line in parity.lines(result, faces):
         print(line)
     return 0 if result.passed else 1
@@ -300,11 +309,19 @@ def _store_root(given: Path | None) -> Path:
     return given if given is not None else folders.cache() / "features"
 
 
+def _consents() -> Path:
+    """The programs the user has allowed in the window; nothing can be allowed here."""
+    from facelens.session import folders
+
+    return folders.state() / "consents.json"
+
+
 def _models_inspect(arguments: argparse.Namespace) -> int:
     from facelens.features import card, library
+    from facelens.features.checkpoint import ConsentBook
     from facelens.session.tasks import describe_model
 
-    found = library.inspect(arguments.file, card=arguments.card)
+    found = library.inspect(arguments.file, card=arguments.card, consents=ConsentBook(_consents()))
     if arguments.json:
         print(json.dumps(found.card.as_json(), indent=2))
     else:

@@ -121,7 +121,7 @@ def test_programs_need_consent(tmp_path: Path) -> None:
 
     torch.jit.script(Net()).save(str(tmp_path / "net.pt"))
     for use in (library.inspect, library.encoder):
-        with pytest.raises(NeedsChoice, match="is a TorchScript program. It was not run"):
+        with pytest.raises(NeedsChoice, match=r"is a TorchScript program\. It was not run"):
             use(tmp_path / "net.pt")
     asked: list[str] = []
 
