@@ -109,7 +109,11 @@ def encoder(
 
         assert file.contents is not None
         seen = _weights(file, given)
-        network = guess.load(MODELS[seen.card.architecture].fitted(seen.card.options), file.contents.tensors)
+        options = dict(seen.card.options)
+        if seen.card.patch_layer:
+            options["patch_layer"] = seen.card.patch_layer
+        spec = MODELS[seen.card.architecture].fitted(options)
+        network = guess.load(spec, file.contents.tensors, prefix=seen.keys.prefix)
         return TorchEncoder(network, seen.card), seen
     if file.kind == ONNX:
         from facelens.features.onnx import OnnxEncoder
@@ -154,6 +158,17 @@ def _weights(file: ModelFile, given: Card | None, architecture: str | None = Non
             chosen = guess.compare(architecture, shapes)
             ranked = [(architecture, chosen.score, chosen), *(one for one in ranked if one[0] != architecture)]
         report = ranked[0][2]
+    notes = [*file.notes, *file.contents.notes]
+    if report.rivals:
+        others = ", ".join(escaped(prefix) or tr("the top") for prefix in report.rivals)
+        used = escaped(report.prefix) or tr("the top")
+        notes.append(
+            tr(
+                "The file holds more than one network: the one under {used} is used, not {others}.",
+                used=used,
+                others=others,
+            )
+        )
     spec = report.spec()
     card = given or spec.card.changed(name=_name(file.path))
     told = tuple(
@@ -178,7 +193,7 @@ def _weights(file: ModelFile, given: Card | None, architecture: str | None = Non
             report.prefix,
         ),
         rivals=tuple((name, MODELS[name].title, score) for name, score, _ in ranked[1:4] if score > 0.05),
-        notes=(*file.notes, *file.contents.notes),
+        notes=tuple(notes),
         code=file.contents.code,
         from_card=given is not None,
     )
@@ -213,9 +228,7 @@ def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
                     i=len(graph.inputs),
                     o=len(graph.outputs),
                 ),
-                hint=tr(
-                    "An encoder takes one picture and gives one vector. A detector is for aligning photographs."
-                ),
+                hint=tr("An encoder takes one picture and gives one vector. A detector is for aligning photographs."),
             )
         size = tuple(side if isinstance(side, int) else 112 for side in shape[2:])
         wide = graph.outputs[0].shape

@@ -133,3 +133,21 @@ def test_programs_need_consent(tmp_path: Path) -> None:
     assert asked and set(asked) == {seen.sha256} and seen.kind == "torchscript"
     pictures = np.full((2, 112, 112, 3), 255, np.uint8)
     np.testing.assert_allclose(encoder(pictures).vectors, 1.0, atol=1e-5)
+
+
+def test_the_patch_layer_of_the_card_is_the_one_that_is_tapped(saved: Path) -> None:
+    pictures = np.zeros((1, 64, 64, 3), np.uint8)
+    usual, seen = library.encoder(saved, threads=1)
+    assert usual(pictures, patches=True).patches.shape[2:] == (8, 8)
+    earlier, _ = library.encoder(saved, card=seen.card.changed(patch_layer="stage2", grid=None), threads=1)
+    assert earlier(pictures, patches=True).patches.shape[2:] == (16, 16)
+
+
+def test_of_two_networks_in_one_file_one_is_used_and_said(saved: Path, tmp_path: Path) -> None:
+    state = MODELS["small_plain"].build().state_dict()
+    both = {f"{prefix}{key}": tensor.clone() for prefix in ("online.", "ema.") for key, tensor in state.items()}
+    torch.save(both, tmp_path / "both.pt")
+    found = library.inspect(tmp_path / "both.pt")
+    assert found.fits and any("more than one network" in note and "ema." in note for note in found.notes)
+    encoder, _ = library.encoder(tmp_path / "both.pt", threads=1)
+    assert encoder.dimensions == 128
