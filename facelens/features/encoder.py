@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -72,6 +74,31 @@ def _with_flip(once: Callable[[NDArray[np.uint8]], Encoded], pictures: NDArray[n
     return Encoded(first.vectors + second.vectors, sure, first.patches)
 
 
+def _in_pieces(once: Callable[[NDArray[np.uint8]], Encoded], pictures: NDArray[np.uint8], streams: int) -> Encoded:
+    """Encode a batch in `streams` pieces at the same time, each on one processor core.
+
+    All cores together on one piece wait for the slowest of them at every layer: as fast on an idle machine, several
+    times slower on one that has anything else to do.
+    """
+    if min(streams, len(pictures)) < 2:
+        return once(pictures)
+    pieces = np.array_split(pictures, min(streams, len(pictures)))
+    parts = list(_pool(streams).map(once, pieces))
+    sure = [part.confidence for part in parts if part.confidence is not None]
+    maps = [part.patches for part in parts if part.patches is not None]
+    return Encoded(
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate(sure) if sure else None,
+        np.concatenate(maps) if maps else None,
+    )
+
+
+@cache
+def _pool(streams: int) -> ThreadPoolExecutor:
+    # The number of threads is a property of the thread that asks for them.
+    return ThreadPoolExecutor(streams, "encode", initializer=torch.set_num_threads, initargs=(1,))
+
+
 class TorchEncoder:
     """A network of ours. On the processor it is traced and fused once, and checked against the plain network."""
 
@@ -81,6 +108,7 @@ class TorchEncoder:
         self.network = network.eval().requires_grad_(False).to(self.device)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._fast = fast and self.device.type == "cpu"
+        self._streams = torch.get_num_threads() if self._fast else 1
         self._traced: dict[bool, Any] = {}
         blank = torch.zeros((2, card.channels, *card.size), device=self.device)
         with torch.inference_mode():
@@ -103,14 +131,27 @@ class TorchEncoder:
 
     def __call__(self, pictures: NDArray[np.uint8], *, patches: bool = False) -> Encoded:
         """Encode a batch."""
-        return _with_flip(lambda some: self._once(some, patches), pictures, self.card)
+        if not len(pictures):
+            return self._once(pictures, patches)
+        self._function(patches, self._batch(pictures[:2]))  # before threads ask for it
+        once = lambda some: _in_pieces(lambda piece: self._once(piece, patches), some, self._streams)  # noqa: E731
+        return _with_flip(once, pictures, self.card)
+
+    def _batch(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
+        """`prepared`, without leaving the order in memory that the network works in."""
+        card = self.card
+        if card.order == "GREY":
+            whole = torch.from_numpy(prepared(pictures, card)).to(self.device)
+            return whole.contiguous(memory_format=torch.channels_last)
+        bytes_ = torch.from_numpy(np.ascontiguousarray(pictures)).to(self.device)
+        if card.order == "BGR":
+            bytes_ = bytes_.flip(-1)
+        values = bytes_.permute(0, 3, 1, 2).to(torch.float32)
+        mean, std = (torch.tensor(part, device=self.device).view(1, -1, 1, 1) for part in (card.mean, card.std))
+        return values.sub_(mean).div_(std)
 
     def _once(self, pictures: NDArray[np.uint8], patches: bool) -> Encoded:
-        batch = (
-            torch.from_numpy(prepared(pictures, self.card))
-            .to(self.device)
-            .contiguous(memory_format=torch.channels_last)
-        )
+        batch = self._batch(pictures)
         with torch.inference_mode():
             vectors, sure, maps = self._function(patches, batch)(batch)
         found = [
@@ -179,16 +220,17 @@ class Program(nn.Module):
 class FileEncoder:
     """An ONNX file as an encoder."""
 
-    def __init__(self, session: OnnxEncoder, card: Card) -> None:
-        self.session, self.card = session, card
+    def __init__(self, session: OnnxEncoder, card: Card, *, streams: int = 1) -> None:
+        self.session, self.card, self._streams = session, card, streams
         if session.size is not None and session.size != card.size:
             given, wanted = (f"{a} × {b}" for a, b in (card.size, session.size))
             raise InputError(
                 tr("The model takes pictures of {wanted}, its card says {given}.", wanted=wanted, given=given),
                 hint=tr("Correct the input size in the model card."),
             )
-        blank = np.zeros((1, card.channels, *card.size), np.float32)
-        self.dimensions = int(session(blank)[0].shape[1])
+        # Two different pictures: that shows whether the model takes several at once, before threads want to know.
+        noise = np.random.default_rng(0).standard_normal((2, card.channels, *card.size), np.float32)
+        self.dimensions = int(session(noise)[0].shape[1])
         self.parts = 0
 
     def __call__(self, pictures: NDArray[np.uint8], *, patches: bool = False) -> Encoded:
@@ -198,7 +240,7 @@ class FileEncoder:
             vectors, maps = self.session(prepared(some, self.card))
             return Encoded(vectors, None, maps if patches else None)
 
-        return _with_flip(once, pictures, self.card)
+        return _with_flip(lambda some: _in_pieces(once, some, self._streams), pictures, self.card)
 
 
 def use_cores(n: int | None = None) -> int:

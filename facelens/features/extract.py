@@ -128,18 +128,16 @@ class _Fed(NamedTuple):
 def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None) -> Iterator[_Fed]:
     """Batches of fed pictures, read two batches ahead."""
 
-    def fed(row: int) -> tuple[np.uint64, NDArray[np.uint8]]:
-        # The state of the file first: taken after, a picture that changes in between would pass for the new one.
-        key = picture_keys(faces, np.array([row], np.int64))[0]
-        return key, feed_face(faces, row, encoder.card)
-
-    waiting: deque[tuple[int, Future[tuple[np.uint64, NDArray[np.uint8]]]]] = deque()
-    coming = iter(rows.tolist())
+    waiting: deque[tuple[int, np.uint64, Future[NDArray[np.uint8]]]] = deque()
+    asked = 0
     with ThreadPoolExecutor(threads or max(2, os.cpu_count() or 2), thread_name_prefix="feed") as pool:
         try:
             while True:
-                while len(waiting) < 2 * size.rows and (row := next(coming, None)) is not None:
-                    waiting.append((row, pool.submit(fed, row)))
+                more = rows[asked : asked + max(0, 2 * size.rows - len(waiting))]
+                asked += len(more)
+                # States first: taken after reading, a picture that changes in between would pass for the new one.
+                for row, key in zip(more.tolist(), picture_keys(faces, more)):
+                    waiting.append((row, key, pool.submit(feed_face, faces, row, encoder.card)))
                 if not waiting:
                     return
                 good: list[int] = []
@@ -147,10 +145,9 @@ def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, thre
                 keys: list[np.uint64] = []
                 bad: list[tuple[int, str]] = []
                 for _ in range(min(size.rows, len(waiting))):
-                    row, future = waiting.popleft()
+                    row, key, future = waiting.popleft()
                     try:
-                        key, picture = future.result()
-                        pictures.append(picture)
+                        pictures.append(future.result())
                         keys.append(key)
                         good.append(row)
                     except PictureError as error:
@@ -160,7 +157,7 @@ def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, thre
                 stacked = np.stack(pictures) if pictures else np.zeros((0, *encoder.card.size, 3), np.uint8)
                 yield _Fed(np.array(good, np.int64), stacked, np.array(keys, np.uint64), bad)
         finally:
-            for _, future in waiting:
+            for _, _, future in waiting:
                 future.cancel()
 
 

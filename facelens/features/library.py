@@ -103,7 +103,7 @@ def encoder(
 
     file = open_model(Path(path), consents=consents, take=take, tick=tick)
     given = _given_card(file.path, card)
-    use_cores(threads)
+    cores = use_cores(threads)
     if file.kind == WEIGHTS:
         from facelens.features.models import MODELS, guess
 
@@ -120,8 +120,8 @@ def encoder(
 
         assert file.graph is not None
         seen = _onnx(file, file.graph, given)
-        session = OnnxEncoder(file.path, file.graph, patches=seen.card.patch_layer, threads=threads)
-        return FileEncoder(session, seen.card), seen
+        session = OnnxEncoder(file.path, file.graph, patches=seen.card.patch_layer, threads=1)
+        return FileEncoder(session, seen.card, streams=cores), seen
     from facelens.features.checkpoint import load_program
     from facelens.features.encoder import Program
 

@@ -103,7 +103,7 @@ def picture_keys(faces: FaceSet, rows: Rows | None = None) -> Keys:
             times[place] = found.st_mtime_ns & 0xFFFF_FFFF_FFFF_FFFF
     keys = _mixed(_mixed(sizes) ^ times)
     if faces.landmarks is not None:
-        points = np.ascontiguousarray(faces.landmarks[wanted], np.float32).reshape(len(wanted), -1)
+        points = np.ascontiguousarray(faces.landmarks[wanted], np.float32).reshape(len(wanted), 10)
         for column in np.where(np.isnan(points), np.float32(np.nan), points).view(np.uint32).T.astype(np.uint64):
             keys = _mixed(keys ^ column)
     keys[keys == 0] = 1

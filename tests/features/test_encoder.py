@@ -18,6 +18,7 @@ from facelens.features.models import MODELS, Output
 from facelens.features.onnx import OnnxEncoder
 
 rng = np.random.default_rng(0)
+CARD = Card("a", "a", size=(16, 16), dimensions=5)
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,32 @@ def test_numbers_a_network_gets(order: str) -> None:
         assert found[b, c, y, x] == pytest.approx((value - mean[c]) / std[c], rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("order", ["RGB", "BGR", "GREY"])
+def test_the_fast_way_to_the_same_numbers(order: str) -> None:
+    grey = order == "GREY"
+    card = CARD.changed(
+        order=order, mean=(100.0,) if grey else (10.0, 20.0, 30.0), std=(9.0,) if grey else (2.0, 4.0, 8.0)
+    )
+    encoder = TorchEncoder(weighed(card), card)
+    pictures = rng.integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
+    for some in (pictures, pictures[:, :, ::-1]):
+        batch = encoder._batch(some)
+        assert batch.is_contiguous(memory_format=torch.channels_last)
+        np.testing.assert_allclose(batch.numpy(), prepared(some, card), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 32])
+@pytest.mark.parametrize("streams", [2, 3])
+def test_pieces_are_put_together_in_order(n: int, streams: int) -> None:
+    net = weighed(CARD, patches=True, confidence=True)
+    encoder, alone = TorchEncoder(net, CARD), TorchEncoder(net, CARD)
+    encoder._streams, alone._streams = streams, 1
+    pictures = rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8)
+    for ours, theirs in zip(encoder(pictures, patches=True), alone(pictures, patches=True)):
+        assert ours is not None and theirs is not None
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
 def weighed(card: Card, *, patches: bool = False, confidence: bool = False) -> nn.Module:
     """A network that is not the same left and right."""
 
@@ -64,9 +91,6 @@ def weighed(card: Card, *, patches: bool = False, confidence: bool = False) -> n
     net = Net()
     net.eval()(torch.zeros(1, card.channels, *card.size))
     return net
-
-
-CARD = Card("a", "a", size=(16, 16), dimensions=5)
 
 
 @pytest.mark.parametrize("fast", [True, False])
@@ -185,7 +209,7 @@ def test_an_onnx_file(tmp_path: Path) -> None:
     with open(path, "rb") as stream:
         seen = graph.inspect(stream, path.stat().st_size, shown="m")
     card = Card("m", "onnx", size=(16, 16), order="BGR", dimensions=3, flip=True, patch_layer="map", grid=(16, 16))
-    encoder = FileEncoder(OnnxEncoder(path, seen, patches="map", threads=1), card)
+    encoder = FileEncoder(OnnxEncoder(path, seen, patches="map", threads=1), card, streams=2)
     assert (encoder.dimensions, encoder.parts) == (3, 0)
     pictures = rng.integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
     found = encoder(pictures, patches=True)
