@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox, QWidget
 
 from facelens.images import readers
 from facelens.session.jobs import JobQueue, Request
@@ -323,3 +323,16 @@ def load(desk: Desk) -> Callable[..., None]:
 def walk(widget: QWidget) -> list[QWidget]:
     """The widget and everything in it that is visible."""
     return [part for part in (widget, *widget.findChildren(QWidget)) if part.isVisible()]
+
+
+@pytest.fixture(autouse=True)
+def no_dialog_waits_for_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dialog that nobody answers would hang the run for good: a test says what it answers, or fails."""
+
+    def unanswered(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a dialog was opened that the test does not answer")
+
+    for name in ("getExistingDirectory", "getOpenFileName", "getOpenFileNames", "getSaveFileName"):
+        monkeypatch.setattr(QFileDialog, name, unanswered)
+    monkeypatch.setattr(QDialog, "exec", unanswered)
+    monkeypatch.setattr(QMessageBox, "exec", unanswered)

@@ -163,7 +163,7 @@ class Monkey:
         return f"{key.name} {modifiers}"
 
     def click(self) -> str:
-        grid = self.window.stage.current.grid  # type: ignore[attr-defined]
+        grid = getattr(self.window.stage.current, "grid", None) or self.window.panel("gallery").grid  # type: ignore[attr-defined]
         if not grid.isVisible():
             return "nothing"
         spot = QPoint(self.rng.randrange(grid.width()), self.rng.randrange(max(1, grid.height())))
@@ -291,6 +291,7 @@ def cage(
 ) -> tuple[MainWindow, list[Path]]:
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([], ""))
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     monkeypatch.setattr(QMessageBox, "exec", lambda box: pytest.fail(box.text()))
     galleries = [
