@@ -143,12 +143,15 @@ class TorchEncoder:
         if card.order == "GREY":
             whole = torch.from_numpy(prepared(pictures, card)).to(self.device)
             return whole.contiguous(memory_format=torch.channels_last)
+        n, height, width, _ = pictures.shape
         bytes_ = torch.from_numpy(np.ascontiguousarray(pictures)).to(self.device)
         if card.order == "BGR":
             bytes_ = bytes_.flip(-1)
-        values = bytes_.permute(0, 3, 1, 2).to(torch.float32)
-        mean, std = (torch.tensor(part, device=self.device).view(1, -1, 1, 1) for part in (card.mean, card.std))
-        return values.sub_(mean).div_(std)
+        # Whole lines at once, x * (1 / std) - mean / std: three numbers at a time would be several times slower.
+        std, mean = (torch.tensor(part, dtype=torch.float64) for part in (card.std, card.mean))
+        scale, shift = ((part.float().repeat(width)).to(self.device) for part in (1 / std, -mean / std))
+        values = torch.addcmul(shift, bytes_.view(n * height, width * 3).to(torch.float32), scale)
+        return values.view(n, height, width, 3).permute(0, 3, 1, 2)
 
     def _once(self, pictures: NDArray[np.uint8], patches: bool) -> Encoded:
         batch = self._batch(pictures)

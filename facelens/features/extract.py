@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
+from facelens.features.card import Card
 from facelens.features.encoder import Encoded, Encoder
 from facelens.features.feed import feed_face
 from facelens.features.store import Store, picture_keys
@@ -29,6 +30,7 @@ from facelens.progress import Tick, silent
 from facelens.words import plural, tr
 
 BATCH = 32
+HANDFUL = 8  # pictures a thread takes at a time: handing over each one costs as much as a third of its decoding
 SAFE_EVERY = 10.0  # seconds after which finished vectors are made durable, however few they are
 _log = logging.getLogger("facelens.extract")
 
@@ -128,37 +130,43 @@ class _Fed(NamedTuple):
 def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None) -> Iterator[_Fed]:
     """Batches of fed pictures, read two batches ahead."""
 
-    waiting: deque[tuple[int, np.uint64, Future[NDArray[np.uint8]]]] = deque()
-    asked = 0
+    def fed(some: Rows) -> list[tuple[int, np.uint64, NDArray[np.uint8] | str]]:
+        # States first: taken after reading, a picture that changes in between would pass for the new one.
+        keys = picture_keys(faces, some)
+        return [(row, key, _fed_or_why(faces, row, encoder.card)) for row, key in zip(some.tolist(), keys)]
+
+    ahead: deque[Future[list[tuple[int, np.uint64, NDArray[np.uint8] | str]]]] = deque()
+    ready: deque[tuple[int, np.uint64, NDArray[np.uint8] | str]] = deque()
+    asked = taken = 0
     with ThreadPoolExecutor(threads or max(2, os.cpu_count() or 2), thread_name_prefix="feed") as pool:
         try:
-            while True:
-                more = rows[asked : asked + max(0, 2 * size.rows - len(waiting))]
-                asked += len(more)
-                # States first: taken after reading, a picture that changes in between would pass for the new one.
-                for row, key in zip(more.tolist(), picture_keys(faces, more)):
-                    waiting.append((row, key, pool.submit(feed_face, faces, row, encoder.card)))
-                if not waiting:
-                    return
-                good: list[int] = []
-                pictures: list[NDArray[np.uint8]] = []
-                keys: list[np.uint64] = []
-                bad: list[tuple[int, str]] = []
-                for _ in range(min(size.rows, len(waiting))):
-                    row, key, future = waiting.popleft()
-                    try:
-                        pictures.append(future.result())
-                        keys.append(key)
-                        good.append(row)
-                    except PictureError as error:
-                        bad.append((row, error.reason))
-                    except InputError as error:
-                        bad.append((row, error.message))
-                stacked = np.stack(pictures) if pictures else np.zeros((0, *encoder.card.size, 3), np.uint8)
-                yield _Fed(np.array(good, np.int64), stacked, np.array(keys, np.uint64), bad)
+            while taken < len(rows):
+                while asked < len(rows) and asked - taken < 2 * size.rows:
+                    ahead.append(pool.submit(fed, rows[asked : asked + HANDFUL]))
+                    asked += HANDFUL
+                while ahead and len(ready) < size.rows:
+                    ready.extend(ahead.popleft().result())
+                some = [ready.popleft() for _ in range(min(size.rows, len(ready)))]
+                taken += len(some)
+                good = [(row, key, found) for row, key, found in some if not isinstance(found, str)]
+                bad = [(row, found) for row, _, found in some if isinstance(found, str)]
+                stacked = (
+                    np.stack([found for *_, found in good]) if good else np.zeros((0, *encoder.card.size, 3), np.uint8)
+                )
+                keys = np.array([key for _, key, _ in good], np.uint64)
+                yield _Fed(np.array([row for row, *_ in good], np.int64), stacked, keys, bad)
         finally:
-            for _, _, future in waiting:
+            for future in ahead:
                 future.cancel()
+
+
+def _fed_or_why(faces: FaceSet, row: int, card: Card) -> NDArray[np.uint8] | str:
+    try:
+        return feed_face(faces, row, card)
+    except PictureError as error:
+        return error.reason
+    except InputError as error:
+        return error.message
 
 
 def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size) -> Encoded:
