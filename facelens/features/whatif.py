@@ -80,7 +80,11 @@ class WhatIf:
     skipped: int = 0
 
     def advice(self) -> tuple[str, ...]:
-        """Sentences, the strongest first; none where no variant clearly helps or the sample is too small to tell.
+        """Sentences, the strongest first; none where no variant clearly helps or the sample is too small to tell."""
+        return tuple(_sentence(self.outcomes[0], one) for one in self.better())
+
+    def better(self) -> tuple[Outcome, ...]:
+        """The variants that clearly help, the best of each kind, the strongest first.
 
         Mirroring is never advised: it helps a little with every model and says nothing about the card.
         """
@@ -99,7 +103,7 @@ class WhatIf:
         best: dict[str, Outcome] = {}
         for one in sorted(found, key=lambda one: -one.separation):
             best.setdefault(one.variant.kind, one)
-        return tuple(_sentence(base, one) for one in best.values())
+        return tuple(best.values())
 
 
 def _sentence(base: Outcome, one: Outcome) -> str:

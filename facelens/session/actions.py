@@ -79,19 +79,23 @@ def model_loaded(workspace: Workspace) -> str:
     return "" if workspace.model_names else tr("Needs a model. Open one first (Ctrl+M).")
 
 
-def embeddable(workspace: Workspace, name: str = "") -> str:
-    """Needs a gallery, and a model (the one looked at by default) that fits and has not seen every face yet."""
+def model_usable(workspace: Workspace, name: str = "") -> str:
+    """Needs a gallery and a model file that fits."""
     if reason := model_loaded(workspace):
         return reason
-    name = name or workspace.model
-    found = workspace.inspection(name)
+    found = workspace.inspection(name or workspace.model)
     if found is None:
         return tr("Needs a model file; these vectors were imported.")
     if not found.fits:
         return tr("The weights do not fit the architecture. Choose another in the card.")
-    if reason := gallery_open(workspace):
+    return gallery_open(workspace)
+
+
+def embeddable(workspace: Workspace, name: str = "") -> str:
+    """Needs a gallery, and a model (the one looked at by default) that fits and has not seen every face yet."""
+    if reason := model_usable(workspace, name):
         return reason
-    done, total = workspace.embedded(name)
+    done, total = workspace.embedded(name or workspace.model)
     return "" if done < total else tr("All faces are embedded with this model.")
 
 
@@ -161,6 +165,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("model.open", "Open model…", "Models", ("Ctrl+M",), "cube", "A checkpoint or an ONNX file; nothing in it is run"),
     Action("model.show", "Show models", "Models", (), "cube", "Cards, key reports and vectors of the loaded models"),
     Action("model.embed", "Embed the gallery", "Models", (), "play", "With the model that is looked at; what is done already is kept", needs=embeddable, line_above=True),
+    Action("model.compare", "Compare forms…", "Models", (), "compare", "Whether another file of this model (ONNX, half precision) says the same", needs=model_usable),
+    Action("model.feed", "Feeding what-if…", "Models", (), "sliders", "Other channel orders, scalings and crops on a sample of the gallery", needs=model_usable),
     Action("model.swap", "Swap the old and the new model", "Models", ("\\",), "swap", "The old one is dashed in every chart, the new one solid", needs=two_models),
     Action("model.remove", "Take the model off the list", "Models", (), "minus", "The file and its vectors on disk stay", needs=model_loaded),
     Action("vectors.import", "Import vectors…", "Models", (), "download", "Vectors made elsewhere: npy, npz, Parquet, TSV, safetensors", needs=gallery_open, line_above=True),

@@ -145,12 +145,12 @@ class CardForm(QWidget):
 
     # -- showing
 
-    def set_inspection(self, found: Inspection) -> None:
-        """Fill the fields; edits that were not saved are gone."""
+    def set_inspection(self, found: Inspection, *, propose: Card | None = None) -> None:
+        """Fill the fields, with `propose` instead of the card in use; edits that were not saved are gone."""
         from facelens.features.models import MODELS
 
         self.found = found
-        card = found.card
+        card = propose or found.card
         blockers = [
             QSignalBlocker(part) for part in (self.height_field, self.width_field, self.flip, self.architecture)
         ]

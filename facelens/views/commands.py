@@ -70,6 +70,8 @@ class Commands:
             "model.open": self._open_model,
             "model.show": lambda: window.stage.show_page("models"),
             "model.embed": self._embed,
+            "model.compare": self._compare_forms,
+            "model.feed": self._feeding,
             "model.swap": lambda: window.modelling.swap(),
             "model.remove": lambda: window.modelling.remove(self.workspace.model),
             "vectors.import": self._import_vectors,
@@ -147,6 +149,30 @@ class Commands:
     def _embed(self) -> None:
         self.window.stage.show_page("models")
         self.window.modelling.embed(self.workspace.model)
+
+    def _compare_forms(self) -> None:
+        from facelens.views.trials import ParityTrial
+
+        found = self.workspace.inspection(self.workspace.model)
+        kinds = tr("Models") + f" ({' '.join('*' + ending for ending in MODELS)});;" + tr("All files") + " (*)"
+        title = tr("The other form of {name}", name=self.workspace.model)
+        name = QFileDialog.getOpenFileName(self.window, title, "", kinds)[0]
+        if found is not None and name:
+            ParityTrial(self.window.desk, found.path, Path(name), self.window).show()
+
+    def _feeding(self) -> None:
+        from facelens.views.trials import FeedingTrial
+
+        found = self.workspace.inspection(self.workspace.model)
+        if found is not None:
+            trial = FeedingTrial(self.window.desk, found, self.window)
+            trial.taken.connect(lambda card: self._propose(found.card.name, card))
+            trial.show()
+
+    def _propose(self, name: str, card: object) -> None:
+        self.window.stage.show_page("models")
+        self.window.store.update(model=name)
+        self.window.stage.panels["models"].propose(card)  # type: ignore[attr-defined]
 
     def _import_vectors(self) -> None:
         kinds = tr("Vectors") + f" ({' '.join('*' + ending for ending in VECTORS)})"

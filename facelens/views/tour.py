@@ -219,13 +219,6 @@ def _models(guide: Guide) -> None:
         guide.settle()
 
 
-def _near(guide: Guide) -> None:
-    """The gallery again, now with norms and nearest faces in the inspector."""
-    guide.window.stage.show_page("gallery")
-    guide.window.act("view.grid")
-    guide.arrange(sort="")
-
-
 def _palette(guide: Guide) -> None:
     guide.window.act("view.grid")
     guide.window.act("palette.open")
@@ -285,7 +278,6 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("loupe", _loupe),
     ("compare", _compare),
     ("models", _models),
-    ("nearest", _near),
     ("palette", _palette),
     ("drop", _drop),
     ("match_layout", _match_layout),

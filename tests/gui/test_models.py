@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,14 +21,16 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QMessa
 
 from facelens.errors import InputError
 from facelens.features import card as cards
-from facelens.features import extract
-from facelens.session import folders
+from facelens.features import extract, whatif
+from facelens.session import folders, tasks
+from facelens.session.actions import BY_ID
 from facelens.session.selection import Selection
 from facelens.session.workspace import NORM
 from facelens.views.docks import inspector
 from facelens.views.main_window import MainWindow
 from facelens.views.panels.models import ModelsPanel
 from facelens.views.sheets import LocalData
+from facelens.views.trials import FeedingTrial, ParityTrial
 from tests.gui.test_access import nameless, tabbed
 from tests.gui.test_drop import carried, drop, enter
 
@@ -758,3 +761,103 @@ def test_the_process_of_the_window_never_loads_torch(tiny_faces: Path, net: Call
     embedded, near, errors, loaded = json.loads(done.stdout.splitlines()[-1])
     assert embedded == [12, 12] and near == 5 and not errors
     assert not set(loaded) & {"torch", "onnxruntime", "umap", "sklearn", "numba", "matplotlib"}
+
+
+# -- trials
+
+
+def dialog(kind: type) -> Any:
+    return next(w for w in QApplication.topLevelWidgets() if isinstance(w, kind) and w.isVisible())
+
+
+def test_two_forms_of_a_model_are_compared(
+    embedded: MainWindow, net: Callable, settle: Callable, pump: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin, other = net("twin"), net("other", seed=9)
+    for second, passes in ((twin, True), (other, False)):
+        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, second=second: (str(second), ""))
+        page(embedded).compare.click()
+        shown = dialog(ParityTrial)
+        settle(embedded)
+        assert shown.lead.text().startswith("Both forms agree" if passes else "The forms differ")
+        assert "0.999" in shown.note.text() and shown.chart is not None and shown.chart.isVisible()
+        assert len(shown.strip.rows) == 5 and shown.strip.isVisible()
+        shown.grab()
+        row = int(shown.strip.rows[0])
+        shown.strip.clicked.emit(row)
+        assert embedded.store.workspace.selection.current == embedded.store.workspace.faces.ids[row]
+        shown.accept()
+        pump()
+
+
+def test_forms_that_cannot_be_compared(
+    embedded: MainWindow, net: Callable, settle: Callable, pump: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = net("small", kind="small_depthwise")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(second), ""))
+    embedded.act("model.compare")
+    settle(embedded)
+    pump()
+    [card] = embedded.notices.cards
+    assert "128 dims" in card.accessibleName() and "96" in card.accessibleName()
+
+
+def test_ways_of_feeding_are_tried_and_the_better_one_goes_into_the_card(
+    embedded: MainWindow, settle: Callable, pump: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = embedded.store.workspace.faces.ids
+    embedded.store.update(selection=Selection(ids=ids[:2], current=int(ids[0])))
+    page(embedded).feed.click()
+    shown = dialog(FeedingTrial)
+    settle(embedded)
+    names = [shown.table.item(i, 0).text() for i in range(shown.table.rowCount())]
+    assert names[0] == "as the card says" and "channels as BGR" in names
+    assert shown.table.columnCount() == 7, "with the score of the two selected faces"
+    assert not shown.banner.isVisible(), "four people are too few to advise anything"
+    assert not nameless(shown)
+    shown.grab()
+    result = whatif.WhatIf(
+        tuple(
+            whatif.Outcome(variant, 0.5, 0.1, 1.0 if not i else 2.0, 0.9, 10.0, (0.5, 1.5) if i == 1 else (-1.0, 1.0))
+            for i, variant in enumerate(whatif.variants(embedded.store.workspace.models[0].card))
+        ),
+        100,
+        20,
+    )
+    shown.show_result(result)
+    assert shown.banner.text().startswith("This looks BGR-swapped")
+    shown.banner.acted.emit()
+    pump()
+    form = page(embedded).form
+    assert form.order.currentData() == "BGR" and form.dirty and not cards.beside(form.found.path).exists()
+
+
+def test_closing_a_trial_cancels_it(
+    embedded: MainWindow, settle: Callable, pump: Callable, until: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*_: object, tick: Callable, **__: object) -> None:
+        while True:
+            tick(1, 2)
+            time.sleep(0.002)
+
+    monkeypatch.setattr(tasks, "try_feeding", endless)
+    embedded.act("model.feed")
+    shown = dialog(FeedingTrial)
+    until(lambda: shown.working.isVisible() and "1 of 2" in shown.working.line.text())
+    shown.reject()
+    settle(embedded)
+    pump()
+    assert not embedded.notices.cards
+
+
+def test_every_action_of_models(
+    embedded: MainWindow, settle: Callable, pump: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, "Delete")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "out"), "npz (*.npz)"))
+    for id in ("model.show", "model.swap", "vectors.export", "vectors.delete", "model.embed", "model.remove"):
+        assert not BY_ID[id].needs(embedded.store.workspace), id
+        embedded.act(id)
+        settle(embedded)
+    assert (tmp_path / "out.npz").is_file() and not embedded.store.workspace.models and not embedded.notices.cards
+    assert BY_ID["model.embed"].needs(embedded.store.workspace) == "Needs a model. Open one first (Ctrl+M)."

@@ -14,7 +14,15 @@ from facelens.session.actions import ACTIONS, BY_ID, MENUS
 from facelens.session.selection import Selection
 from facelens.session.workspace import Arrangement, Workspace
 
-MODEL_ACTIONS = {"model.embed", "model.swap", "model.remove", "vectors.export", "vectors.delete"}
+MODEL_ACTIONS = {
+    "model.embed",
+    "model.compare",
+    "model.feed",
+    "model.swap",
+    "model.remove",
+    "vectors.export",
+    "vectors.delete",
+}
 
 
 def gallery(people: int = 2, faces: int = 6) -> FaceSet:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from facelens.analyses.nearest import nearest
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session.jobs import Job, Request, State
+from facelens.session.workspace import NORM
 from facelens.views import marks, theme
 from facelens.views.controls import EmptyState, Rail, draw_text, label, plain_tip
 from facelens.views.grid import percentile, value_text
@@ -70,6 +71,7 @@ class Strip(QWidget):
         self.desk = desk
         self.rows = np.zeros(0, np.int64)
         self.scores: list[float] = []  # under the faces, where there are any
+        self.decimals = 2
         self.right: list[bool | None] = []  # whether it is the same person, None where that is not known
         self.setAccessibleName(tr("Other faces of this identity"))
         self.setToolTip(tr("Click to look at one; Ctrl+Shift+I selects all of them."))
@@ -88,7 +90,7 @@ class Strip(QWidget):
         faces = self.desk.workspace.faces
         words = {True: tr("right"), False: tr("wrong"), None: ""}
         told = [
-            f"{faces.label(int(row))} {number(score, decimals=2)} {words[good]}".strip()
+            f"{faces.label(int(row))} {number(score, decimals=self.decimals)} {words[good]}".strip()
             for row, score, good in zip(rows, scores, right, strict=True)
             if faces is not None
         ]
@@ -134,7 +136,7 @@ class Strip(QWidget):
         if self.right[i] is not None:
             (marks.right if self.right[i] else marks.wrong)(painter, corner, theme.current())
         line = QRectF(box.x() - 2, box.bottom() + 1, box.width() + 4, 14)
-        draw_text(painter, line, number(self.scores[i], decimals=2), "text2", 10, align="centre")
+        draw_text(painter, line, number(self.scores[i], decimals=self.decimals), "text2", 10, align="centre")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         for i in range(min(STRIP, len(self.rows))):
@@ -261,14 +263,20 @@ class InspectorDock(Panel):
             rail.show()
 
     def _telling(self, faces: FaceSet, row: int) -> list[tuple[str, float, float | None]]:
-        """Scores of the face: the one the gallery is sorted by first, then the most unusual ones."""
+        """Scores of the face: the one the gallery is sorted by, those of models, then the most unusual ones."""
         found = []
         for name, column in faces.columns.items():
             if isinstance(column, np.ndarray) and name not in _FILE and not np.isnan(value := float(column[row])):
                 found.append((name, value, percentile(column, row)))
         first = self.desk.workspace.arrangement.sort
+        norms = {NORM.format(name=name) for name in self.desk.workspace.features}
         return sorted(
-            found, key=lambda score: (score[0] != first, -abs((score[2] if score[2] is not None else 50) - 50))
+            found,
+            key=lambda score: (
+                score[0] != first,
+                score[0] not in norms,
+                -abs((score[2] if score[2] is not None else 50) - 50),
+            ),
         )
 
     def _on_more(self) -> None:

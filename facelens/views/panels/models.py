@@ -14,7 +14,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.features.shard import amount
-from facelens.session.actions import embeddable
+from facelens.session.actions import embeddable, model_usable
 from facelens.session.jobs import Job, State
 from facelens.views.card_form import CardForm
 from facelens.views.controls import Banner, EmptyState, FlowLayout, Header, Segmented, label, plain_tip
@@ -27,6 +27,7 @@ from facelens.views.working import Working
 from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
+    from facelens.features.card import Card
     from facelens.features.library import Inspection
 
 NARROW = 560
@@ -109,6 +110,8 @@ class ModelsPanel(Panel):
         self.remove = self._button(
             tr("Take off the list"), tr("The file and the vectors on disk stay as they are"), "model.remove"
         )
+        self.compare = self._button(tr("Compare forms…"), tr("Whether another file says the same"), "model.compare")
+        self.feed = self._button(tr("Feeding what-if…"), tr("Other ways to feed a sample"), "model.feed")
         self.form, self.report = CardForm(), KeyReport()
         self.form.edited.connect(self._show_embed)
         self.form.saved.connect(lambda card: self.work.save_card(self.chosen, card))
@@ -147,7 +150,11 @@ class ModelsPanel(Panel):
         column.addSpacing(8)
         column.addWidget(self.working)
         column.addSpacing(4)
-        column.addLayout(_row(self.export, self.delete, self.remove))
+        buttons = QWidget()
+        flow = FlowLayout(buttons, gap=8)
+        for button in (self.export, self.delete, self.compare, self.feed, self.remove):
+            flow.addWidget(button)
+        column.addWidget(buttons)
         column.addSpacing(14)
         column.addLayout(_row(self.switch))
         column.addSpacing(10)
@@ -241,6 +248,12 @@ class ModelsPanel(Panel):
             if stored and stored.size
             else tr("There are no vectors yet.")
         )
+        unusable = model_usable(workspace, name)
+        tips = (tr("Whether another file of this model says the same"), tr("Other ways to feed a sample"))
+        for button, tip in zip((self.compare, self.feed), tips, strict=True):
+            button.setVisible(found is not None)
+            button.setEnabled(not unusable)
+            button.setToolTip(plain_tip(unusable or tip))
         self._show_notes(found)
         self._show_skipped()
         self._show_embed()
@@ -396,6 +409,14 @@ class ModelsPanel(Panel):
     def _on_revert(self) -> None:
         if self._shown is not None:
             self.form.set_inspection(self._shown)
+            self._show_embed()
+
+    def propose(self, card: Card) -> None:
+        """Fill the form with another card; nothing is written before the user saves it."""
+        if self._shown is not None:
+            self.switch.set_value("card")
+            self._on_switch(0)
+            self.form.set_inspection(self._shown, propose=card)
             self._show_embed()
 
     def _on_architecture(self, name: str) -> None:
