@@ -96,7 +96,7 @@ def _opened(
     if size > 4 * (limits or Limits()).ceiling:  # before reading all of it for the hash
         raise InputError(
             tr("{name} is larger than a model may be ({size} GB).", name=shown, size=f"{size / 1e9:,.0f}"),
-            hint=tr("Take the weights out of it, or raise the ceiling in the settings."),
+            hint=tr("Take the weights out of it and save them alone."),
         )
     head = stream.read(4096)
     if (known := _other(head, size, shown)) is not None:

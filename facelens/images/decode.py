@@ -278,7 +278,7 @@ def _refuse_large(width: int, height: int, *, name: str, limit_megapixels: float
             "{name} has {megapixels} megapixels, more than the limit of {limit}, and was not opened.",
             name=name, megapixels=f"{width * height / 1e6:,.0f}", limit=f"{limit_megapixels:g}",
         )  # fmt: skip
-        raise PictureError(message, reason="too large", hint=tr("Make it smaller, or raise the limit in the settings."))
+        raise PictureError(message, reason="too large", hint=tr("Make it smaller."))
 
 
 @cache

@@ -25,7 +25,6 @@ HEAVY: dict[str, tuple[str, ...]] = {
         "features/train.py",
         "features/extract.py",
         "features/encoder.py",
-        "features/checkpoint.py",
     ),
     "numba": ("images/synthetic/kernels.py", "views/kernels.py", "analyses/kernels.py"),
     **dict.fromkeys(
