@@ -27,7 +27,7 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.features.library import Inspection
 
-NARROW = 440
+NARROW = 560
 TEMPLATE_WORDS = {
     "arcface112": "ArcFace, 112 × 112",
     "cosface96x112": "CosFace, 96 × 112",
