@@ -127,7 +127,7 @@ def killer(kills: int, seed: int, folder: Path) -> None:
     print(f"{done} kills, {cut} of them in the middle, {chain} stores whole at the end")
 
 
-@pytest.mark.parametrize("kills", [15, pytest.param(200, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.faults)])
 def test_killed_at_any_moment_and_resumed(tmp_path: Path, kills: int) -> None:
     make_gallery(tmp_path / "gallery")
     make_model(tmp_path / "net.safetensors")

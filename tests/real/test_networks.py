@@ -75,7 +75,7 @@ def accuracy(scores: NDArray[np.float64], same: NDArray[np.bool_]) -> float:
     return max(float(((scores >= t) == same).mean()) for t in np.append(scores, np.inf)) * 100
 
 
-@pytest.mark.slow
+@pytest.mark.faults  # test_embedding shows the same through the whole chain; this is the long way round
 @pytest.mark.parametrize(("file", "architecture", "published", "patches"), PUBLISHED)
 def test_published_weights_recognise_faces(
     real_faces: Path,
