@@ -365,7 +365,7 @@ class MainWindow(QMainWindow):
 
     def panel(self, word: str) -> Panel:
         """A panel or the content of a dock, by its word."""
-        return self.stage.panels.get(word) or self.dock_panels[word]
+        return self.dock_panels[word] if word in self.dock_panels else self.stage.panels[word]
 
     def _refresh_actions(self) -> None:
         workspace = self.store.workspace

@@ -11,6 +11,24 @@ from facelens.views.panels import PANELS
 from facelens.words import tr
 
 
+class _Panels(dict[str, Panel]):
+    """Panels by their word, each made when it is first asked for: a page nobody opens costs no start-up time."""
+
+    def __init__(self, desk: Desk, pages: QStackedWidget) -> None:
+        super().__init__()
+        self._desk, self._pages = desk, pages
+
+    def __missing__(self, word: str) -> Panel:
+        place = [cls.word for cls in PANELS].index(word)
+        panel = self[word] = PANELS[place](self._desk)
+        empty = self._pages.widget(place)
+        self._pages.insertWidget(place, panel)
+        if empty is not None:
+            self._pages.removeWidget(empty)
+            empty.deleteLater()
+        return panel
+
+
 class Stage(QWidget):
     """The central widget of the window."""
 
@@ -28,12 +46,11 @@ class Stage(QWidget):
         self.tabs.setAccessibleName(tr("Panels"))
         self.tabs.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.pages = QStackedWidget()
-        self.panels: dict[str, Panel] = {}
+        self.panels = _Panels(desk, self.pages)
         for cls in PANELS:
-            panel = cls(desk)
-            self.panels[cls.word] = panel
             self.tabs.addTab(tr(cls.title))
-            self.pages.addWidget(panel)
+            self.pages.addWidget(QWidget())
+        self.pages.setCurrentWidget(self.panels[PANELS[0].word])
         self.tabs.currentChanged.connect(self._on_tab)
         self.open_beside = tool_button("columns", tr("Open a page beside this one"), size=14)
         self.open_beside.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -71,7 +88,7 @@ class Stage(QWidget):
         self.tabs.setCurrentIndex([cls.word for cls in PANELS].index(word))
 
     def _on_tab(self, index: int) -> None:
-        self.pages.setCurrentIndex(index)
+        self.pages.setCurrentWidget(self.current)
         self.current.home().setFocus()
         self.moved.emit(self.word)
 

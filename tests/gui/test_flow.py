@@ -21,6 +21,7 @@ from facelens.session.selection import Mode, Selection
 from facelens.session.settings import Settings
 from facelens.session.workspace import Arrangement
 from facelens.views.main_window import MainWindow
+from facelens.views.panels import PANELS
 from facelens.views.sheets import BuildPairs
 
 CTRL, SHIFT, ALT, NONE = (
@@ -226,7 +227,7 @@ class Monkey:
         return text
 
     def tab(self) -> str:
-        word = self.rng.choice(list(self.window.stage.panels))
+        word = self.rng.choice([cls.word for cls in PANELS])
         self.window.stage.show_page(word)
         if self.rng.random() < 0.2:
             self.window.open_beside("doctor")

@@ -246,10 +246,20 @@ def test_arrows_move_in_the_grid(browsing: MainWindow) -> None:
     assert QApplication.focusWidget() is browsing.panel("gallery").grid
 
 
+def test_a_page_is_made_when_it_is_first_shown(window: MainWindow) -> None:
+    assert list(window.stage.panels) == ["gallery"]
+    window.stage.show_page("doctor")
+    assert list(window.stage.panels) == ["gallery", "doctor"]
+    assert window.stage.pages.currentWidget() is window.stage.panels["doctor"]
+    assert window.stage.pages.count() == len(PANELS)
+
+
 def test_closing_stops_everything_and_lets_go(open_window: Callable, tiny_faces: Path, settle: Callable, pump) -> None:
     window = open_window()
     window.opening.open(tiny_faces)
     settle(window)
+    for cls in PANELS:
+        window.stage.show_page(cls.word)
     window.act("view.loupe")
     panels = [weakref.ref(panel) for panel in (*window.stage.panels.values(), *window.dock_panels.values())]
     assert len(panels) == len(PANELS) + len(DOCKS)
