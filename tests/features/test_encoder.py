@@ -111,7 +111,11 @@ def test_mirror_image_is_added(fast: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["small_plain", "small_residual", "small_depthwise", "cnn4", "mobilefacenet_facexzoo", "resnetface18"]
+    "name",
+    [
+        *("small_plain", "small_residual", "small_depthwise", "cnn4"),
+        *(pytest.param(large, marks=pytest.mark.faults) for large in ("mobilefacenet_facexzoo", "resnetface18")),
+    ],
 )
 def test_the_fused_network_says_the_same(name: str) -> None:
     torch.manual_seed(1)
