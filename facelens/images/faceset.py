@@ -190,9 +190,9 @@ class FaceSet:
 
     def rows_of(self, ids: Ids) -> Rows:
         """Rows of the given ids, in the order given; ids that are not here are dropped."""
+        if not len(self.ids) or not len(ids):
+            return np.zeros(0, np.int64)  # before the index is made: a gallery that opens has nothing selected
         known, order = self._by_id
-        if not len(known) or not len(ids):
-            return np.zeros(0, np.int64)
         at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
         found: Rows = order[at[known[at] == ids]]
         return found
@@ -262,7 +262,7 @@ class FaceSet:
             missing = ranks < 0
             ranks = len(values.names) - 1 - ranks if descending else ranks
             ranks[missing] = len(values.names)
-            return _rows_by(ranks.astype(np.uint64), bits=len(values.names).bit_length())
+            return _rows_by(ranks.view(np.uint64), bits=len(values.names).bit_length())
         return _order_numbers(values, descending=descending)
 
     @cached_property
@@ -277,12 +277,15 @@ class FaceSet:
 # Sorting. A plain sort of 64-bit numbers is far faster than a stable argsort: value and row go into one number.
 
 
-def _rows_by(keys: NDArray[np.uint64], *, bits: int) -> Rows:
+def _rows_by(keys: NDArray[np.unsignedinteger], *, bits: int) -> Rows:
     """Rows sorted by `keys`, which use the lowest `bits` bits; ties keep their order."""
     room = 64 - bits
-    packed = (keys << np.uint64(room)) | np.arange(len(keys), dtype=np.uint64)
+    packed = keys.astype(np.uint64)  # in place from here on: at this size, fresh memory costs more than arithmetic
+    packed <<= np.uint64(room)
+    packed |= np.arange(len(keys), dtype=np.uint64)
     packed.sort()
-    return (packed & np.uint64((1 << room) - 1)).astype(np.int64)
+    packed &= np.uint64((1 << room) - 1)
+    return packed.view(np.int64)
 
 
 def _order_numbers(values: NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64], *, descending: bool) -> Rows:
@@ -292,7 +295,7 @@ def _order_numbers(values: NDArray[np.float64] | NDArray[np.float32] | NDArray[n
     if values.dtype.kind == "f" and (missing := np.isnan(values)).any():
         keys[missing] = np.iinfo(keys.dtype).max  # no number has this key, not even an infinity
     if keys.dtype == np.uint32:
-        return _rows_by(keys.astype(np.uint64), bits=32)
+        return _rows_by(keys, bits=32)
     bits = 64 - max(len(keys), 2).bit_length()  # what the rows leave for the keys
     if values.dtype.kind != "f" and len(keys):
         keys -= keys.min()

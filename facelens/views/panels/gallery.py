@@ -299,7 +299,8 @@ class GalleryPanel(Panel):
         faces, selection = workspace.faces, workspace.selection
         if faces is None:
             return
-        row, rows = faces.row_of(selection.current), self._compared()
+        row = faces.row_of(selection.current) if self.view == "loupe" else None
+        rows = self._compared() if self.view == "compare" else np.zeros(0, np.int64)
         if (self.view == "loupe" and row is None) or (self.view == "compare" and not len(rows)):
             self.show_view("grid")  # nothing to look at any more
         elif self.view == "loupe":
