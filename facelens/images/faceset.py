@@ -73,6 +73,7 @@ class Labels:
 Column: TypeAlias = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64] | Labels
 
 ORDERS = 4  # sorted orders that a FaceSet remembers
+FEW = 500  # places of a sorted order that are mended one by one
 
 # Columns with a meaning of their own; readers use these names so that later stages find them.
 TEMPLATE, MEDIA, CAMERA, SPLIT, ROLE, QUALITY = "template", "media", "camera", "split", "role", "quality"
@@ -301,12 +302,24 @@ def _order_numbers(values: NDArray[np.float64] | NDArray[np.float32] | NDArray[n
         keys -= keys.min()
         if int(keys.max()).bit_length() <= bits:
             return _rows_by(keys, bits=bits)
-    if _repeats(keys):
-        order = _rows_by(keys >> np.uint64(64 - bits), bits=bits)
-        ordered = keys[order]
-        if (ordered[1:] >= ordered[:-1]).all():  # else the bits that were cut off made a difference
-            return order
-    return _exact_order(keys)
+    cut = np.uint64(64 - bits)
+    order = _rows_by(keys >> cut, bits=bits)
+    ordered = keys[order]
+    wrong = np.flatnonzero(ordered[1:] < ordered[:-1])  # where the bits that were cut off make a difference
+    if len(wrong) > FEW:
+        return _exact_order(keys)
+    end = 0
+    for at in wrong.tolist():
+        if at < end:
+            continue
+        start, end, key = at, at + 1, ordered[at] >> cut
+        while start > 0 and ordered[start - 1] >> cut == key:
+            start -= 1
+        while end < len(ordered) and ordered[end] >> cut == key:
+            end += 1
+        rows = order[start:end]
+        order[start:end] = rows[np.lexsort((rows, keys[rows]))]
+    return order
 
 
 def _exact_order(keys: NDArray[np.uint64]) -> Rows:
@@ -319,12 +332,6 @@ def _exact_order(keys: NDArray[np.uint64]) -> Rows:
     packed: Rows = (ranks << 32) | order
     packed.sort()
     return packed & 0xFFFF_FFFF
-
-
-def _repeats(keys: NDArray[np.uint64]) -> bool:
-    """Whether values seem to occur again and again, as rounded ones do; only speed depends on the answer."""
-    sample = keys[:: max(1, len(keys) // 1000)]
-    return len(np.unique(sample)) < 0.9 * len(sample)
 
 
 def _sortable(numbers: NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64]) -> NDArray[np.unsignedinteger]:
