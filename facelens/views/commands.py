@@ -376,6 +376,7 @@ class Commands:
         """Filter the gallery to one identity."""
         self.window.stage.show_page("gallery")
         self._filter(filters.choosing(self.workspace.arrangement.filter, "identity", [name]))
+        self.gallery.home().setFocus()
 
     def look_at(self, face: int) -> None:
         """Select one face and look at it; a filter that hides it is cleared."""
@@ -383,6 +384,7 @@ class Commands:
         if face not in self.workspace.shown_ids:
             self._filter("")
         self._set(Selection(ids=np.array([face], np.int64), current=face))
+        self.gallery.home().setFocus()  # the arrows walk on from here
 
 
 def _with_ending(name: str, ending: str) -> Path:
