@@ -20,7 +20,7 @@ from facelens.images.faceset import MEDIA, TEMPLATE, Column, FaceSet
 from facelens.images.protocol import Pairs, Protocol
 from facelens.images.readers import table
 from facelens.images.readers.folders import present
-from facelens.images.readers.layout import Options, Reading, Recognised
+from facelens.images.readers.layout import Options, Reading, Recognised, listed_once
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -139,19 +139,7 @@ def _crops(meta: Path, names: list[bytes], given: object) -> Path:
 
 def _kept(root: Path, names: list[bytes], notes: list[str], *, tick: Tick) -> NDArray[np.int64]:
     there = present(root, names, tick=tick)
-    missing = int((~there).sum())
-    if missing:
-        one, many = (
-            "{n} listed picture is not there and was left out.",
-            "{n} listed pictures are not there and were left out.",
-        )
-        notes.append(plural(missing, one, many))
-    seen: set[bytes] = set()
-    keep = []
-    for row in np.flatnonzero(there).tolist():
-        if names[row] not in seen:
-            seen.add(names[row])
-            keep.append(row)
+    keep = listed_once(names, there, notes)
     if len(keep) < there.sum():
         one = "{n} picture is in a second template and counts only in the first."
         notes.append(

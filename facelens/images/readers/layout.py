@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from facelens.images.decode import SUFFIXES
 from facelens.images.faceset import FaceSet
 from facelens.images.protocol import Protocol
+from facelens.words import plural
 
 Options = Mapping[str, Any]
 
@@ -87,3 +91,18 @@ class Glance:
     def pictures(self) -> list[bytes]:
         """Paths of the pictures seen."""
         return [path for path in self.files() if is_picture_name(path.rsplit(b"/", 1)[-1])]
+
+
+def listed_once(names: Sequence[bytes], there: NDArray[np.bool_], notes: list[str]) -> list[int]:
+    """Rows of a list whose picture is there, each picture once; what is not there is counted in `notes`."""
+    missing = int((~there).sum())
+    if missing:
+        one = "{n} listed picture is not there and was left out."
+        notes.append(plural(missing, one, "{n} listed pictures are not there and were left out."))
+    seen: set[bytes] = set()
+    rows = []
+    for row in np.flatnonzero(there).tolist():
+        if names[row] not in seen:
+            seen.add(names[row])
+            rows.append(row)
+    return rows

@@ -21,7 +21,7 @@ from facelens.images import decode
 from facelens.images.faceset import CAMERA, MEDIA, QUALITY, ROLE, SPLIT, TEMPLATE, Column, FaceSet
 from facelens.images.readers import lfw, table
 from facelens.images.readers.folders import folder_identities, present
-from facelens.images.readers.layout import Glance, Options, Reading, Recognised, is_picture_name
+from facelens.images.readers.layout import Glance, Options, Reading, Recognised, is_picture_name, listed_once
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -439,19 +439,7 @@ def _kept(home: Path, paths: list[bytes], notes: list[str], *, tick: Tick) -> tu
             if _is_file(home, other):
                 fixed[row], there[row] = other, True
                 break
-    missing = int((~there).sum())
-    if missing:
-        one, many = (
-            "{n} listed picture is not there and was left out.",
-            "{n} listed pictures are not there and were left out.",
-        )
-        notes.append(plural(missing, one, many))
-    seen: set[bytes] = set()
-    rows = []
-    for row in np.flatnonzero(there).tolist():
-        if fixed[row] not in seen:
-            seen.add(fixed[row])
-            rows.append(row)
+    rows = listed_once(fixed, there, notes)
     repeated = int(there.sum()) - len(rows)
     if repeated:
         one = "{n} row names a picture that was listed before and was left out."
