@@ -223,7 +223,7 @@ def _onnx(file: ModelFile, graph: Graph, given: Card | None) -> Inspection:
         if shape is None or len(shape) != 4 or len(graph.outputs) != 1:
             raise InputError(
                 tr(
-                    "{name} is no face encoder: it has {i} inputs and {o} outputs.",
+                    "{name} is no face encoder: inputs {i}, outputs {o}.",
                     name=escaped(file.path.name),
                     i=len(graph.inputs),
                     o=len(graph.outputs),

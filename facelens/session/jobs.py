@@ -373,7 +373,9 @@ class JobQueue:
         job = replace(entry.job, state=state, finished=now, eta_seconds=None, note=note, **changes)
         entry.job = job
         if state is State.FAILED:
-            _log.warning("job %d (%s) failed: %s\n%s", job.number, job.request.title, job.error, job.trace)
+            # A stated failure says all there is to say; only what nobody foresaw needs its trace.
+            trace = "" if isinstance(job.error, FaceLensError) else f"\n{job.trace}"
+            _log.warning("job %d (%s) failed: %s%s", job.number, job.request.title, job.error, trace)
         if state is State.DONE and entry.then is not None:
             # `job` goes to `then`; what stays in the list must not keep galleries and results alive.
             request = replace(job.request, args=(), kwargs={})
