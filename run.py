@@ -596,6 +596,8 @@ def test(setup, arguments):
     setup.check_libraries(window=False)
     setup.prepare("test")
     os.chdir(setup.root)
+    if not arguments:  # the whole suite on all cores; a file's tests stay together and share what they set up
+        arguments = ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadfile"]
     return exit_code(launch([setup.python, "-m", "pytest"] + arguments))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from facelens import __version__
 from facelens.errors import Cancelled, FaceLensError, InputError, NoDisplay
@@ -16,7 +17,9 @@ from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from facelens.images.faceset import FaceSet
+    from facelens.progress import Tick
 
+Result = TypeVar("Result")
 NO_DISPLAY = 3  # exit code of `gui` where no window can be opened; run.py renders the tour then
 
 
@@ -24,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 = done, 1 = a stated failure, 2 = wrong usage, 3 = no display, 130 = stopped by the user."""
     arguments = _parser().parse_args(argv)
     try:
+        _use_settings()
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()  # here, where a reader that has gone is known about
         return code
@@ -40,6 +44,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _use_settings() -> None:
+    """Limits that were raised in the window hold for commands too; the environment has the last word."""
+    from facelens import limits
+    from facelens.session.settings import Settings
+
+    settings = Settings.load()
+    for name, value in limits.chosen(settings.megapixels, settings.model_gb).items():
+        if float(value) != limits.USUAL[name]:
+            os.environ.setdefault(name, value)
 
 
 def gui() -> int:
@@ -100,10 +115,17 @@ def _parser() -> argparse.ArgumentParser:
         help=tr("also write the vectors: NAME.npz, NAME.parquet, or a folder for TensorBoard's projector"),
     )
     embed.add_argument("--skipped", type=Path, metavar="FILE", help=tr("also list the skipped pictures as CSV"))
+    embed.add_argument("--network", metavar="NAME", help=tr("which network of a file that holds several"))
     _detector_arguments(embed, required=False)
     embed.add_argument("--batch", type=int, default=32)
     embed.add_argument("--threads", type=int, default=None, help=tr("processor cores (default: all)"))
     embed.set_defaults(run=_embed)
+
+    _evaluate_arguments(
+        commands.add_parser("evaluate", help=tr("verification, identification and retrieval, with intervals"))
+    )
+
+    _train_arguments(commands.add_parser("train", help=tr("train a model as a recipe says")))
 
     align = commands.add_parser("align", help=tr("find the five points of every face and write them as a manifest"))
     align.add_argument("gallery", type=Path)
@@ -116,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect = model_commands.add_parser("inspect", help=tr("say what a model file is; runs nothing of it"))
     inspect.add_argument("file", type=Path)
     inspect.add_argument("--card", type=Path)
+    inspect.add_argument("--network", metavar="NAME", help=tr("which network of a file that holds several"))
     inspect.add_argument("--json", action="store_true", help=tr("print the card as JSON"))
     inspect.add_argument("--save-card", action="store_true", help=tr("write the card beside the file"))
     inspect.set_defaults(run=_models_inspect)
@@ -163,6 +186,84 @@ def _detector_arguments(command: argparse.ArgumentParser, *, required: bool) -> 
     )
 
 
+def _evaluate_arguments(command: argparse.ArgumentParser) -> None:
+    from facelens.analyses import plan
+
+    command.add_argument(
+        "store",
+        nargs="?",
+        metavar="STORE",
+        help=tr("vectors to evaluate: a store's folder, the start of its name in the cache, or an exported file"),
+    )
+    command.add_argument(
+        "--query", metavar="STORE", help=tr("queries: other faces, or the same by another model, searched in STORE")
+    )
+    command.add_argument("--query-gallery", type=Path, metavar="PATH", help=tr("where the pictures of --query are now"))
+    command.add_argument("--compare", metavar="STORE", help=tr("a second model; shows what it does better or worse"))
+    command.add_argument("--gallery", type=Path, metavar="PATH", help=tr("where the pictures are now"))
+    command.add_argument(
+        "--model",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help=tr("embed --gallery with this model first (two: compare them) instead of giving a STORE"),
+    )
+    command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
+    command.add_argument(
+        "--protocol", type=Path, metavar="FILE", help=tr("pairs.txt, or a table with the columns a, b, same, fold")
+    )
+    command.add_argument("--all-pairs", action="store_true", help=tr("compare all pairs, whatever test there is"))
+    command.add_argument("--only", nargs="+", choices=plan.PARTS, help=tr("leave the others out"))
+    command.add_argument("--far", nargs="+", type=_rate, help=tr("false accept rates (default: 1e-1 to 1e-6)"))
+    command.add_argument("--rule", choices=plan.RULES, help=tr("of TAR at a FAR (default: roc)"))
+    command.add_argument("--fpir", nargs="+", type=_rate, help=tr("of open-set searches (default: 1e-1 to 1e-3)"))
+    command.add_argument("--open-rule", choices=plan.OPEN_RULES, help=tr("default: nist"))
+    command.add_argument("--r-mode", choices=plan.R_MODES, help=tr("whether R counts the query itself"))
+    command.add_argument("--no-junk", action="store_true", help=tr("keep what the query's own camera saw"))
+    command.add_argument("--nmi", choices=plan.NMI_MEANS, help=tr("mean (2019 numbers: geometric)"))
+    command.add_argument("--cluster", action="store_true", help=tr("NMI also where it takes many minutes"))
+    command.add_argument("--breakdown", metavar="COLUMN", help=tr("also for each value of a column"))
+    command.add_argument("--resamples", type=int, help=tr("draws for intervals (default: 1000; 0 for none)"))
+    command.add_argument("--seed", type=int)
+    command.add_argument("--no-detector-score", action="store_true", help=tr("templates: all pictures count alike"))
+    command.add_argument("--unit-length", action="store_true", help=tr("templates: pictures at unit length"))
+    command.add_argument("--no-flip", action="store_true", help=tr("templates: vectors without the mirrored picture"))
+    command.add_argument("--empty-templates", choices=plan.EMPTY, help=tr("pairs of a template without usable picture"))
+    command.add_argument("--json", type=Path, metavar="FILE", help=tr("also write all numbers as JSON"))
+    command.add_argument("--csv", type=Path, metavar="FILE", help=tr("also as CSV, with every search and query"))
+    command.add_argument("--latex", type=Path, metavar="FILE", help=tr("also the main table as LaTeX"))
+    command.add_argument("--policy", type=Path, metavar="FILE", help=tr("also the thresholds for --policy-far as JSON"))
+    command.add_argument("--policy-far", type=_rate, default=1e-3, help=tr("default: 1e-3"))
+    command.set_defaults(run=_evaluate)
+
+
+def _train_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("recipe", help=tr("a recipe's name (cosface, universal, ...) or a TOML file"))
+    command.add_argument("--gallery", type=Path, help=tr("what to train on (default: the recipe's, or drawn people)"))
+    command.add_argument("--out", type=Path, metavar="DIR", help=tr("default: trained/RECIPE"))
+    command.add_argument("--cache", type=Path, metavar="DIR", help=tr("where cut-out faces are kept (default: --out)"))
+    command.add_argument("--resume", action="store_true", help=tr("go on where a training stopped"))
+    command.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help=tr("another value, e.g. loss.margin=0.4"),
+    )
+    command.add_argument(
+        "--device", default="", help=tr("cpu, cuda, cuda:1 (default: the first graphics card, if any)")
+    )
+    command.set_defaults(run=_train)
+
+
+def _rate(word: str) -> float:
+    value = float(word)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(tr("{word} is no rate between 0 and 1", word=word))
+    return value
+
+
 def _gui(arguments: argparse.Namespace) -> int:
     from facelens.views.app import run
 
@@ -184,10 +285,10 @@ def _tour(arguments: argparse.Namespace) -> int:
 def _doctor(arguments: argparse.Namespace) -> int:
     from facelens.files import atomic_write
     from facelens.images import doctor
-    from facelens.session.tasks import open_gallery
+    from facelens.session.tasks import check_gallery, open_gallery
 
     reading = open_gallery(arguments.gallery)
-    diagnosis = doctor.diagnose(reading.faces, tick=_Line(tr("Checking")))
+    diagnosis = _apart(check_gallery, reading.faces, tick=_Line(tr("Checking")))
     for line in (*reading.notes, *doctor.report(diagnosis, reading.faces)):
         print(line)
     if arguments.json:
@@ -218,7 +319,8 @@ def _embed(arguments: argparse.Namespace) -> int:
     faces = tasks.open_gallery(arguments.gallery).faces
     if arguments.detector:
         faces = _aligned(faces, arguments)
-    done = tasks.embed_gallery(
+    done = _apart(
+        tasks.embed_gallery,
         faces,
         arguments.model,
         card=arguments.card,
@@ -226,6 +328,7 @@ def _embed(arguments: argparse.Namespace) -> int:
         consents=_consents(),
         batch=arguments.batch,
         threads=arguments.threads,
+        network=arguments.network,
         tick=_Line(tr("Embedding")),
     )
     print(done.sentence)
@@ -240,10 +343,126 @@ def _embed(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from facelens.analyses.plan import ALL_PAIRS, PARTS, Plan
+    from facelens.session import evaluating, reports
+
+    if arguments.query_gallery and not arguments.query:
+        raise InputError(tr("--query-gallery is given without --query."), hint=tr("Give the store of the queries too."))
+    if arguments.query and arguments.compare:
+        raise InputError(
+            tr("--query and --compare cannot be given together."), hint=tr("Evaluate the two one after the other.")
+        )
+    names = _embedded_stores(arguments)
+    opened = evaluating.open_stores(
+        names,
+        cache=_store_root(arguments.root),
+        gallery=arguments.gallery,
+        protocol=arguments.protocol,
+        query=arguments.query or "",
+        query_gallery=arguments.query_gallery,
+    )
+    test = None if arguments.all_pairs else opened.protocol
+    said: dict[str, Any] = {
+        "parts": arguments.only and tuple(part for part in PARTS if part in arguments.only),
+        "fars": arguments.far and tuple(sorted(set(arguments.far), reverse=True)),
+        "rule": arguments.rule,
+        "fpirs": arguments.fpir and tuple(sorted(set(arguments.fpir), reverse=True)),
+        "open_rule": arguments.open_rule,
+        "r_mode": arguments.r_mode,
+        "breakdown": arguments.breakdown,
+        "nmi_mean": arguments.nmi,
+        "clustered": sys.maxsize if arguments.cluster else None,
+        "empty_templates": arguments.empty_templates,
+        "resamples": arguments.resamples,
+        "seed": arguments.seed,
+    }
+    plan = Plan(
+        protocol=test.name if test is not None else ALL_PAIRS,
+        junk=not arguments.no_junk,
+        flip=not arguments.no_flip,
+        detector_score=not arguments.no_detector_score,
+        keep_norm=not arguments.unit_length,
+        **{name: value for name, value in said.items() if value is not None},
+    )
+    second = opened.features[1] if len(opened.features) > 1 else None
+    found = evaluating.evaluate(
+        opened.faces,
+        test,
+        plan,
+        a=opened.features[0],
+        b=second,
+        query_a=opened.queries,
+        searching=opened.searching,
+        tick=_Line(tr("Evaluating")),
+    )
+    for line in (*opened.notes, *reports.lines(found, faces=opened.faces)):
+        print(line)
+    for out, write in (
+        (arguments.json, evaluating.write_json),
+        (arguments.csv, evaluating.write_csv),
+        (arguments.latex, evaluating.write_latex),
+    ):
+        if out:
+            write(out, found, faces=opened.faces)
+    if arguments.policy:
+        evaluating.write_policy(arguments.policy, found, target=arguments.policy_far)
+    return 0
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    from facelens.features import recipe as recipes
+    from facelens.session.training import train_model
+
+    recipe = recipes.load(arguments.recipe, changes=arguments.set)
+    out = arguments.out or Path("trained") / recipe.name
+    with _Steps() as steps:
+        done = train_model(
+            recipe,
+            out,
+            gallery=arguments.gallery,
+            cache=arguments.cache,
+            resume=arguments.resume,
+            device=arguments.device,
+            tick=steps,
+        )
+    if steps.talks:
+        for line in done.lines():
+            print(line)
+    return 0
+
+
+def _embedded_stores(arguments: argparse.Namespace) -> list[str]:
+    """The stores that are asked for; those of --model are filled first."""
+    from facelens.session import tasks
+
+    further = [arguments.compare] if arguments.compare else []
+    if not arguments.model:
+        if not arguments.store:
+            raise InputError(
+                tr("Nothing to evaluate is given."), hint=tr("Give a STORE, or --gallery PATH and --model FILE.")
+            )
+        return [arguments.store, *further]
+    if arguments.store or arguments.gallery is None or len(arguments.model) > (1 if further or arguments.query else 2):
+        raise InputError(
+            tr("--model embeds the gallery of --gallery and stands in place of STORE."),
+            hint=tr("Give --gallery PATH, no STORE, and two models at most."),
+        )
+    faces = tasks.open_gallery(arguments.gallery).faces
+    made = []
+    for model in arguments.model:
+        root, tick = _store_root(arguments.root), _Line(tr("Embedding"))
+        done = _apart(tasks.embed_gallery, faces, model, root=root, consents=_consents(), tick=tick)
+        for line in (done.sentence, *done.notes):
+            print(line)
+        made.append(str(done.store))
+    return [*made, *further]
+
+
 def _aligned(faces: FaceSet, arguments: argparse.Namespace) -> FaceSet:
     from facelens.session.tasks import align_gallery
 
-    done = align_gallery(faces, arguments.detector, policy=arguments.policy, tick=_Line(tr("Finding faces")))
+    done = _apart(align_gallery, faces, arguments.detector, policy=arguments.policy, tick=_Line(tr("Finding faces")))
     print(done.sentence)
     return done.faces
 
@@ -321,7 +540,9 @@ def _models_inspect(arguments: argparse.Namespace) -> int:
     from facelens.features.checkpoint import ConsentBook
     from facelens.session.tasks import describe_model
 
-    found = library.inspect(arguments.file, card=arguments.card, consents=ConsentBook(_consents()))
+    found = library.inspect(
+        arguments.file, card=arguments.card, network=arguments.network, consents=ConsentBook(_consents())
+    )
     if arguments.json:
         print(json.dumps(found.card.as_json(), indent=2))
     else:
@@ -370,6 +591,17 @@ def _sample_build(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _apart(call: Callable[..., Result], *arguments: object, tick: Tick, **named: object) -> Result:
+    """Read pictures in a worker process: one that crashes the decoder is found out and left out, the rest goes on."""
+    from facelens.images.quarantine import Again
+    from facelens.session import folders
+    from facelens.session.jobs import Request, run_apart
+
+    book = folders.quarantine()
+    request = Request(call.__name__, call, arguments, {**named, "quarantined": book}, again=Again(book))
+    return run_apart(request, tick=tick)  # type: ignore[return-value]
+
+
 class _Line:
     """A tick that redraws one line on a terminal, and stays silent elsewhere."""
 
@@ -380,6 +612,45 @@ class _Line:
         if sys.stderr.isatty():
             end = "\n" if done >= total else "\r"
             print(f"\x1b[2K{self.title} {done:,} of {total:,}", end=end, file=sys.stderr, flush=True)
+
+
+class _Steps(_Line):
+    """Prints each row of a training; Ctrl-C ends it after the step at hand, so that it can be resumed there."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.talks = os.environ.get("RANK", "0") == "0"  # under torchrun one process speaks for all
+        self._stopped = False
+        self._usual: Any = None
+
+    def __enter__(self) -> _Steps:
+        try:
+            self._usual = signal.signal(signal.SIGINT, self._stop)
+        except ValueError:  # not the main thread: whoever runs us there deals with Ctrl-C
+            self._usual = None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._usual is not None:
+            signal.signal(signal.SIGINT, self._usual)
+
+    def _stop(self, *_: object) -> None:
+        if self._stopped:
+            raise KeyboardInterrupt
+        self._stopped = True
+
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        if self._stopped:
+            raise Cancelled
+        self.title = note
+        if self.talks:
+            super().__call__(done, total)
+
+    def partial(self, row: object) -> None:
+        from facelens.session.training import words
+
+        if self.talks:
+            print(words(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,10 @@ import pytest
 # Before anything makes a QApplication. A desktop's own QT_QPA_PLATFORM must not open windows during a test run.
 os.environ["QT_QPA_PLATFORM"] = os.environ.get("FACELENS_TEST_PLATFORM", "offscreen")
 
+# Tests that run side by side share the cores; threads that wait for one another by spinning would take them all.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("FACELENS_SHARED", ROOT.parent / "shared"))
 

@@ -40,6 +40,7 @@ class Card:
     grid: tuple[int, int] | None = None  # rows, columns of the patch map
     licence: str = ""
     notes: str = ""
+    network: str = ""  # which network of a file that holds several (`library.Inspection.networks`), "" for the usual
     options: Mapping[str, Any] = field(default_factory=dict)  # arguments of the architecture, e.g. {"parts": 16}
 
     def __post_init__(self) -> None:
@@ -65,8 +66,9 @@ class Card:
 
     @property
     def digest(self) -> str:
-        """Fingerprint of everything that changes vectors; name, licence and notes do not."""
-        telling = {key: value for key, value in asdict(self).items() if key not in ("name", "licence", "notes")}
+        """Fingerprint of everything that changes vectors; name, licence, notes and the choice of patch map do not."""
+        silent = ("name", "licence", "notes", "patch_layer", "grid")
+        telling = {key: value for key, value in asdict(self).items() if key not in silent}
         return hashlib.sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()
 
     def changed(self, **changes: Any) -> Card:
@@ -118,7 +120,7 @@ def _wholes(count: int) -> Callable[[object], bool]:
 
 
 _FITS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("name", "architecture", "order", "template", "patch_layer", "licence", "notes"), _text),
+    **dict.fromkeys(("name", "architecture", "order", "template", "patch_layer", "licence", "notes", "network"), _text),
     "size": _wholes(2),
     "mean": _numbers,
     "std": _numbers,

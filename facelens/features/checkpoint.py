@@ -25,6 +25,7 @@ from facelens.features.graph import Graph
 from facelens.features.inert import Limits
 from facelens.features.weights import Contents
 from facelens.files import atomic_write
+from facelens.limits import MODEL_GB
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
 
@@ -96,7 +97,10 @@ def _opened(
     if size > 4 * (limits or Limits()).ceiling:  # before reading all of it for the hash
         raise InputError(
             tr("{name} is larger than a model may be ({size} GB).", name=shown, size=f"{size / 1e9:,.0f}"),
-            hint=tr("Take the weights out of it and save them alone."),
+            hint=tr(
+                "Take the weights out and save them alone, or raise the limit: Help, Limits in the window, {name}.",
+                name=MODEL_GB,
+            ),
         )
     head = stream.read(4096)
     if (known := _other(head, size, shown)) is not None:

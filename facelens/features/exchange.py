@@ -45,6 +45,7 @@ SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".tsv", ".safetensors")
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "feats", "feat", "emb", "x")
 NAMES = ("path", "paths", "filepath", "names", "name", "filenames", "filename", "files", "file", "image", "images")
 IDS = ("id", "ids", "face_id")
+IDENTITY = "identity"
 LINE = 1 << 22  # longest line of vectors as text
 SHOWN = 3  # names in a sentence
 SPRITE = 8192  # pixels that the projector takes
@@ -58,6 +59,7 @@ class Vectors:
     vectors: Floats
     names: tuple[str, ...] | None = None
     ids: Ids | None = None
+    identities: tuple[str, ...] | None = None  # who each shows, "" = not said; None where the file has no such column
 
     def __post_init__(self) -> None:
         told = self.ids if self.ids is not None else self.names
@@ -241,7 +243,11 @@ def _read_npz(path: Path, stream: BinaryIO, size: int) -> Vectors:
     for name in IDS:
         if names is None and name in listed and listed[name].dtype.kind in "iu":
             ids = listed[name].astype(np.int64)
-    return Vectors(escaped(path.name), _usable(path, rows[chosen]), names, ids)
+    people = listed.get(IDENTITY)
+    identities = None
+    if people is not None and people.dtype.kind in "US" and len(people) == len(rows[chosen]):
+        identities = tuple(os.fsdecode(v) if isinstance(v, bytes) else str(v) for v in people.tolist())
+    return Vectors(escaped(path.name), _usable(path, rows[chosen]), names, ids, identities)
 
 
 def _one_of(path: Path, found: Mapping[str, object], wanted: Sequence[str]) -> str:
@@ -274,7 +280,8 @@ def _read_parquet(path: Path, stream: BinaryIO, size: int) -> Vectors:
         told = next((plain[name] for name in (*NAMES, *IDS) if name in plain), None)
         # "path" may hold escapes where the name is no text; its exact bytes then lie beside it.
         exact = plain.get("path_bytes") if told is not None and told.lower() == "path" else None
-        columns = file.read(columns=[chosen, *([exact or told] if told else [])])
+        who = plain.get(IDENTITY)
+        columns = file.read(columns=[chosen, *(name for name in (exact or told, who) if name)])
         vectors = _list_rows(path, columns.column(chosen))
         if told is None:
             return Vectors(escaped(path.name), vectors)
@@ -291,7 +298,8 @@ def _read_parquet(path: Path, stream: BinaryIO, size: int) -> Vectors:
     except OSError as error:
         raise _refused(path, tr("is not a Parquet file that can be read"), details=str(error)) from None
     names = tuple(os.fsdecode(c) if isinstance(c, bytes) else "" if c is None else str(c) for c in cells)
-    return Vectors(escaped(path.name), vectors, names)
+    identities = None if who is None else tuple("" if c is None else str(c) for c in columns.column(who).to_pylist())
+    return Vectors(escaped(path.name), vectors, names, identities=identities)
 
 
 def _is_list(kind: Any) -> bool:
@@ -451,6 +459,17 @@ def _lines(path: Path, shape: table.Shape) -> list[str]:
 
 
 # Joining
+
+
+def faces_of(vectors: Vectors, *, root: Path) -> FaceSet:
+    """The gallery that a file of vectors describes by itself: names as paths, and identities where it has them."""
+    if vectors.names is None:
+        raise InputError(
+            tr("{name} does not say which vector belongs to which face.", name=vectors.source),
+            hint=tr("Give the gallery as well."),
+        )
+    name = vectors.source.rpartition(".")[0] or vectors.source
+    return FaceSet.build(name, root, paths=vectors.names, identities=vectors.identities or [None] * len(vectors))
 
 
 def join(vectors: Vectors, faces: FaceSet, *, by_order: bool = False, model: str = "") -> Joined:

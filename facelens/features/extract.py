@@ -6,12 +6,15 @@ Computes    pictures are read, aligned and cropped in threads, a batch ahead of 
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
+import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -21,16 +24,19 @@ from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
 from facelens.features.card import Card
-from facelens.features.encoder import Encoded, Encoder
+from facelens.features.encoder import PIECE, Encoded, Encoder
 from facelens.features.feed import feed_face
 from facelens.features.store import Store, picture_keys
+from facelens.images import align
 from facelens.images.decode import PictureError
 from facelens.images.faceset import FaceSet, Rows
+from facelens.images.quarantine import Guard
 from facelens.progress import Tick, silent
 from facelens.words import plural, tr
 
 BATCH = 32
 HANDFUL = 8  # pictures a thread takes at a time: handing over each one costs as much as a third of its decoding
+MANY = 4000  # pictures from which on the compiled warp is worth loading
 SAFE_EVERY = 10.0  # seconds after which finished vectors are made durable, however few they are
 _log = logging.getLogger("facelens.extract")
 
@@ -62,13 +68,15 @@ def embed(
     *,
     batch: int = BATCH,
     threads: int | None = None,
+    guard: Guard | None = None,
     tick: Tick = silent,
 ) -> Extraction:
     """Embed what the store does not hold yet.
 
     A picture that cannot be read is skipped with its reason. When the network runs out of memory the batch is halved,
     and a graphics card that cannot take a single picture is given up for the processor. Cancelling keeps every finished
-    vector. A picture that kills the process takes the unsaved vectors of the last seconds with it, nothing else.
+    vector. A picture that kills the process takes the unsaved vectors of the last seconds with it, nothing else; with
+    a `guard` it is known the next time and skipped.
     """
     began = time.monotonic()
     rows = store.missing(faces)
@@ -78,13 +86,18 @@ def embed(
     tick(0, len(rows))
     if not len(rows):
         return Extraction(0, reused, (), time.monotonic() - began, store.notice)
-    size = _Size(batch)
-    with store.writer(total=len(rows)) as writer:
+    streams = _streams(encoder)
+    size = _Size(min(batch, PIECE * streams) if streams > 1 else batch)
+    with (
+        _memory_kept(),
+        closing(_pictures(faces, rows, encoder, size=size, threads=threads, guard=guard)) as pictures,
+        closing(_vectors(pictures, encoder, size)) as vectors,
+        store.writer(total=len(rows)) as writer,
+    ):
         safe = time.monotonic()
-        for fed in _pictures(faces, rows, encoder, size=size, threads=threads):
+        for fed, found in vectors:
             skipped += [(int(faces.ids[row]), reason) for row, reason in fed.bad]
-            if len(fed.rows):
-                found = _encoded(encoder, fed.pictures, size)
+            if found is not None:
                 writer.append(faces.ids[fed.rows], found.vectors, confidence=found.confidence, keys=fed.keys)
                 embedded += len(fed.rows)
             done += len(fed.rows) + len(fed.bad)
@@ -100,6 +113,30 @@ def embed(
     return Extraction(embedded, reused, tuple(skipped), time.monotonic() - began, notice)
 
 
+@contextmanager
+def _memory_kept() -> Iterator[None]:
+    """Let the C library keep what a batch has freed for the next one, and give it back at the end.
+
+    Left alone, it hands the memory of every layer back and asks for it anew, which takes a tenth of the time. Only
+    glibc can be told; elsewhere nothing happens.
+    """
+    try:
+        libc = ctypes.CDLL("libc.so.6") if sys.platform == "linux" else None
+    except OSError:
+        libc = None
+    if libc is None:
+        yield
+        return
+    for what, number in ((-1, 1 << 30), (-2, 1 << 26), (-3, 1 << 25)):  # trim threshold, top pad, mmap threshold
+        libc.mallopt(what, number)
+    try:
+        yield
+    finally:
+        libc.mallopt(-1, 1 << 26)  # from here on only much is handed back at once
+        libc.mallopt(-2, 1 << 17)
+        libc.malloc_trim(0)
+
+
 class _Size:
     """The batch size in use; it only shrinks."""
 
@@ -109,7 +146,7 @@ class _Size:
 
     def shrink(self, rows: int) -> None:
         """Memory has run out."""
-        self.rows = max(1, rows)
+        self.rows = max(1, min(rows, self.rows))
         self.notice = plural(
             self.rows,
             "Memory ran out; the network took {n} picture at a time from there on.",
@@ -127,21 +164,25 @@ class _Fed(NamedTuple):
     bad: list[tuple[int, str]]
 
 
-def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None) -> Iterator[_Fed]:
+def _pictures(
+    faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None, guard: Guard | None
+) -> Generator[_Fed]:
     """Batches of fed pictures, read two batches ahead."""
 
     def fed(some: Rows) -> list[tuple[int, np.uint64, NDArray[np.uint8] | str]]:
         # States first: taken after reading, a picture that changes in between would pass for the new one.
         keys = picture_keys(faces, some)
-        return [(row, key, _fed_or_why(faces, row, encoder.card)) for row, key in zip(some.tolist(), keys)]
+        return [(row, key, _fed_or_why(faces, row, encoder.card, guard)) for row, key in zip(some.tolist(), keys)]
 
     ahead: deque[Future[list[tuple[int, np.uint64, NDArray[np.uint8] | str]]]] = deque()
     ready: deque[tuple[int, np.uint64, NDArray[np.uint8] | str]] = deque()
     asked = taken = 0
     with ThreadPoolExecutor(threads or max(2, os.cpu_count() or 2), thread_name_prefix="feed") as pool:
         try:
+            if len(rows) >= MANY and faces.landmarks is not None and encoder.card.template != "none":
+                pool.submit(align.hasten)
             while taken < len(rows):
-                while asked < len(rows) and asked - taken < 2 * size.rows:
+                while asked < len(rows) and asked - taken < 2 * max(size.rows, BATCH):
                     ahead.append(pool.submit(fed, rows[asked : asked + HANDFUL]))
                     asked += HANDFUL
                 while ahead and len(ready) < size.rows:
@@ -160,9 +201,38 @@ def _pictures(faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, thre
                 future.cancel()
 
 
-def _fed_or_why(faces: FaceSet, row: int, card: Card) -> NDArray[np.uint8] | str:
+def _vectors(pictures: Iterable[_Fed], encoder: Encoder, size: _Size) -> Generator[tuple[_Fed, Encoded | None]]:
+    """Batches with what the network says of them, in order.
+
+    On the processor two pieces for every core are under way: none waits for another at the end of a batch.
+    """
+    streams = _streams(encoder)
+    calls = max(2, 2 * PIECE * streams // size.rows) if streams > 1 else 1
+    ahead: deque[tuple[_Fed, Future[Encoded] | None]] = deque()
+    with ThreadPoolExecutor(calls, thread_name_prefix="embed") as pool:
+        try:
+            for fed in pictures:
+                ahead.append((fed, pool.submit(_encoded, encoder, fed.pictures, size) if len(fed.rows) else None))
+                if len(ahead) == calls:
+                    done, found = ahead.popleft()
+                    yield done, None if found is None else found.result()
+            for done, found in ahead:
+                yield done, None if found is None else found.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _streams(encoder: Encoder) -> int:
+    """How many pieces the encoder works on at the same time."""
+    return int(getattr(encoder, "streams", 1))
+
+
+def _fed_or_why(faces: FaceSet, row: int, card: Card, guard: Guard | None) -> NDArray[np.uint8] | str:
+    if guard is not None and (why := guard.why(row)):
+        return why
     try:
-        return feed_face(faces, row, card)
+        with guard.reading(row) if guard is not None else nullcontext():
+            return feed_face(faces, row, card)
     except PictureError as error:
         return error.reason
     except InputError as error:

@@ -7,6 +7,8 @@ Shapes    a fed picture is (height, width, 3) uint8, RGB; channel order, grey an
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,9 @@ from facelens.features.card import Card
 from facelens.images import decode
 from facelens.images.align import TEMPLATES, similarity, warp
 from facelens.images.faceset import FaceSet
+
+MEGAPIXEL = 1 << 20
+_own = threading.local()  # a place for each thread to decode into: the system takes its time to hand out fresh memory
 
 
 def feed(picture: NDArray[np.uint8], points: NDArray[np.floating] | None, card: Card) -> NDArray[np.uint8]:
@@ -37,7 +42,10 @@ def feed(picture: NDArray[np.uint8], points: NDArray[np.floating] | None, card: 
 def feed_face(faces: FaceSet, row: int, card: Card) -> NDArray[np.uint8]:
     """Read one face of a gallery and feed it; PictureError where no picture comes out of its file."""
     points = None if faces.landmarks is None else faces.landmarks[row]
-    return feed(decode.read_face(faces, row), points, card)
+    if not hasattr(_own, "pixels"):
+        _own.pixels = np.empty(3 * MEGAPIXEL, np.uint8)
+    fed = feed(decode.read_face(faces, row, into=_own.pixels), points, card)
+    return fed.copy() if np.may_share_memory(fed, _own.pixels) else fed
 
 
 def resized(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:

@@ -17,11 +17,13 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from facelens import limits
 
 
 class Spoilt(Exception):
@@ -40,7 +42,7 @@ class Cut(Spoilt):
 class Limits:
     """What a stranger's file may cost. Bytes asked for: at most `ratio` times the file and at most `ceiling`."""
 
-    ceiling: int = 8 << 30
+    ceiling: int = field(default_factory=limits.model_bytes)
     ratio: int = 20
     floor: int = 16 << 20  # small files may always ask for this much: an expanded tensor is short on disk
     opcodes: int = 8_000_000

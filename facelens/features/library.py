@@ -7,7 +7,7 @@ window; torch is imported only inside the functions here, which run in the worke
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from facelens.features.encoder import Encoder
     from facelens.features.graph import Graph, Port
 
+_MOST = 12  # further state dicts that are offered as networks
 SURE = 0.9  # score from which a guess is shown as the answer and not as a question
 
 
@@ -56,6 +57,7 @@ class Inspection:
     notes: tuple[str, ...] = ()
     code: tuple[str, ...] = ()  # what the file wanted to run; nothing was
     from_card: bool = False  # the card lay beside the file
+    networks: tuple[str, ...] = ()  # those in the file where it holds several: STATE DICT:PREFIX; the first is in use
 
     @property
     def fits(self) -> bool:
@@ -69,24 +71,76 @@ def inspect(
     *,
     card: Path | Card | None = None,
     architecture: str | None = None,
+    network: str | None = None,
     consents: Callable[[str], bool] = nobody,
-    take: str | None = None,
     tick: Tick = silent,
 ) -> Inspection:
     """Open the file safely and say what network it is; `card`, or else the one beside the file, decides.
 
-    With `architecture` weights are compared with that one, whatever a card beside the file says.
+    With `architecture` weights are compared with that one, whatever a card beside the file says. `network` is one of
+    several in the file, by its name in `Inspection.networks` or by a part of that name that only it has.
     """
-    file = open_model(Path(path), consents=consents, take=take, tick=tick)
+    if architecture is not None and card is None:
+        given = None
+    else:
+        given = _given_card(Path(path), card)
+    if network is not None and (given is None or network != given.network):
+        network = _named(Path(path), network, consents=consents)
+        given = None  # a card says how another network is fed
+    chosen = network or (given.network if given is not None else "")
+    file = open_model(Path(path), consents=consents, take=_container(chosen), tick=tick)
     if file.kind == WEIGHTS and architecture is not None and card is None:
-        return _weights(file, None, architecture)
-    given = _given_card(file.path, card)
+        return _weights(file, None, architecture, network=chosen)
     if file.kind == WEIGHTS:
-        return _weights(file, given)
+        return _weights(file, given, network=chosen)
     if file.kind == ONNX:
         assert file.graph is not None
         return _onnx(file, file.graph, given)
     return _program(file, given)
+
+
+def _container(network: str) -> str | None:
+    """The state dict of a network, None for the usual one."""
+    return network.partition(":")[0] if network else None
+
+
+def network_words(network: str) -> str:
+    """The name of a network for people.
+
+    >>> network_words("state_dict:encoder_k."), network_words("ema:")
+    ('state_dict, encoder_k', 'ema')
+    """
+    container, _, prefix = network.partition(":")
+    return ", ".join(escaped(part.rstrip(".")) for part in (container, prefix) if part) or tr("the top")
+
+
+def _named(path: Path, name: str, *, consents: Callable[[str], bool]) -> str:
+    """The network of a file that is meant by `name`."""
+    found = open_model(path, consents=consents)
+    known = _networks(found) if found.kind == WEIGHTS else ()
+    for fits in (
+        lambda one: one == name,
+        lambda one: network_words(one) == name or name.rstrip(".") in [part.rstrip(".") for part in one.split(":")],
+    ):
+        meant = [one for one in known if fits(one)]
+        if len(meant) == 1:
+            return meant[0]
+    raise InputError(
+        tr("{file} holds no network {name}.", file=escaped(path.name), name=escaped(name)),
+        hint=tr("It holds {names}.", names="; ".join(map(network_words, known)) or tr("one only")),
+    )
+
+
+def _networks(file: ModelFile, prefixes: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """Names of all networks one could take out of a file, the usual one first."""
+    from facelens.features.models import guess
+
+    assert file.contents is not None
+    if prefixes is None:
+        report = guess.guess({name: tuple(tensor.shape) for name, tensor in file.contents.tensors.items()})[0][2]
+        prefixes = (report.prefix, *report.rivals)
+    here = tuple(f"{file.contents.container}:{prefix}" for prefix in prefixes)
+    return (*here, *(f"{path}:" for path in file.contents.others[:_MOST]))
 
 
 def encoder(
@@ -94,27 +148,27 @@ def encoder(
     *,
     card: Path | Card | None = None,
     consents: Callable[[str], bool] = nobody,
-    take: str | None = None,
+    network: str | None = None,
     threads: int | None = None,
     tick: Tick = silent,
 ) -> tuple[Encoder, Inspection]:
     """The model ready to be used; refused with the key report where the weights do not fit."""
     from facelens.features.encoder import FileEncoder, TorchEncoder, use_cores
 
-    file = open_model(Path(path), consents=consents, take=take, tick=tick)
-    given = _given_card(file.path, card)
+    given = _given_card(Path(path), card)
+    if network is not None and (given is None or network != given.network):
+        network, given = _named(Path(path), network, consents=consents), None
+    chosen = network or (given.network if given is not None else "")
+    file = open_model(Path(path), consents=consents, take=_container(chosen), tick=tick)
     cores = use_cores(threads)
     if file.kind == WEIGHTS:
-        from facelens.features.models import MODELS, guess
+        from facelens.features.models import MODELS, guess, shapes
 
         assert file.contents is not None
-        seen = _weights(file, given)
-        options = dict(seen.card.options)
-        if seen.card.patch_layer:
-            options["patch_layer"] = seen.card.patch_layer
-        spec = MODELS[seen.card.architecture].fitted(options)
-        network = guess.load(spec, file.contents.tensors, prefix=seen.keys.prefix)
-        return TorchEncoder(network, seen.card), seen
+        seen = _weights(file, given, network=chosen)
+        spec = shapes.tapping(MODELS[seen.card.architecture].fitted(seen.card.options), seen.card.patch_layer)
+        loaded = guess.load(spec, file.contents.tensors, prefix=seen.keys.prefix)
+        return TorchEncoder(loaded, seen.card), seen
     if file.kind == ONNX:
         from facelens.features.onnx import OnnxEncoder
 
@@ -138,11 +192,16 @@ def _given_card(path: Path, card: Path | Card | None) -> Card | None:
     return cards.load(lying) if lying.is_file() else None
 
 
-def _weights(file: ModelFile, given: Card | None, architecture: str | None = None) -> Inspection:
+def _weights(file: ModelFile, given: Card | None, architecture: str | None = None, *, network: str = "") -> Inspection:
     from facelens.features.models import MODELS, guess
+    from facelens.features.models import shapes as measuring
 
     assert file.contents is not None
     shapes = {name: tuple(tensor.shape) for name, tensor in file.contents.tensors.items()}
+    # Without a chosen network the prefix is found; that of a whole state dict is found as well.
+    prefix = network.partition(":")[2] or None
+    if prefix is not None:
+        shapes = {name: shape for name, shape in shapes.items() if name.startswith(prefix)}
     if given is not None:
         if given.architecture not in MODELS:
             known = ", ".join(sorted(MODELS))
@@ -159,18 +218,31 @@ def _weights(file: ModelFile, given: Card | None, architecture: str | None = Non
             ranked = [(architecture, chosen.score, chosen), *(one for one in ranked if one[0] != architecture)]
         report = ranked[0][2]
     notes = [*file.notes, *file.contents.notes]
-    if report.rivals:
-        others = ", ".join(escaped(prefix) or tr("the top") for prefix in report.rivals)
-        used = escaped(report.prefix) or tr("the top")
+    whole = report
+    if prefix is not None:
+        whole = guess.compare(
+            report.architecture,
+            {name: tuple(tensor.shape) for name, tensor in file.contents.tensors.items()},
+            options=report.options,
+        )
+    networks = _networks(file, tuple(dict.fromkeys((report.prefix, whole.prefix, *whole.rivals))))
+    if whole.rivals:
         notes.append(
             tr(
                 "The file holds more than one network: the one under {used} is used, not {others}.",
-                used=used,
-                others=others,
+                used=network_words(f":{report.prefix}"),
+                others=", ".join(
+                    network_words(f":{one}") for one in (whole.prefix, *whole.rivals) if one != report.prefix
+                ),
             )
         )
     spec = report.spec()
     card = given or spec.card.changed(name=_name(file.path))
+    if given is None and network:
+        card = card.changed(name=f"{card.name} ({network_words(network)})", network=network)
+    layers = measuring.layers(replace(spec, card=card))
+    if (sides := dict(layers).get(card.patch_layer)) is not None:
+        card = card.changed(grid=sides[1:])  # what the layer gives at this size, whatever the card says
     told = tuple(
         f"{name}: {_shape(found)} in the file, {_shape(wanted)} wanted" for name, found, wanted in report.misshaped
     )
@@ -192,10 +264,12 @@ def _weights(file: ModelFile, given: Card | None, architecture: str | None = Non
             report.ignored,
             report.prefix,
         ),
+        layers=tuple((name, _shape(sides)) for name, sides in layers),
         rivals=tuple((name, MODELS[name].title, score) for name, score, _ in ranked[1:4] if score > 0.05),
         notes=tuple(notes),
         code=file.contents.code,
         from_card=given is not None,
+        networks=networks if len(networks) > 1 else (),
     )
 
 

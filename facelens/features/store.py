@@ -49,7 +49,7 @@ from facelens.features.shard import (
     write_shard,
 )
 from facelens.files import sync_folder
-from facelens.images.faceset import FaceSet, Ids, Rows
+from facelens.images.faceset import FaceSet, Ids, Opened, Rows
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -174,8 +174,14 @@ class Store:
         gallery: str = "",
         dimensions: int | None = None,
         parts: int = 0,
+        opened: Opened | None = None,
+        imported: Mapping[str, str] | None = None,
     ) -> Store:
-        """The store of that name under `root`, made where it is not there yet. `parts` = S numbers of confidence."""
+        """The store of that name under `root`, made where it is not there yet. `parts` = S numbers of confidence.
+
+        `opened` says where the gallery lies, for programs that start from the store; the latest word counts.
+        `imported` says where vectors come from that no model of ours made.
+        """
         _check_name(fingerprint)
         try:
             store = cls.open(root, fingerprint)
@@ -191,6 +197,8 @@ class Store:
                 "parts": int(parts),
                 "versions": versions(),
             }
+            if imported is not None:
+                manifest["imported"] = dict(imported)
             folder = Path(root) / fingerprint
             _make_folder(Path(root))
             _make_folder(folder)
@@ -203,6 +211,9 @@ class Store:
                 tr("The store has {a} dims, the model gives {b}.", a=store.dimensions, b=wanted[0]),
                 hint=tr("Delete the cached features of this model."),
             )
+        if opened is not None and opened != store.opened:
+            store.manifest = {**store.manifest, "opened": _told(opened)}
+            store._note_rows()
         return store
 
     @classmethod
@@ -246,6 +257,17 @@ class Store:
     def card(self) -> Card:
         """How pictures were fed."""
         return Card.from_json(dict(self.manifest["card"]))
+
+    @property
+    def imported(self) -> dict[str, str] | None:
+        """file, sha256 and place (of the gallery) of vectors that came from elsewhere; None for a model's."""
+        found = self.manifest.get("imported")
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else None
+
+    @property
+    def opened(self) -> Opened | None:
+        """Where the gallery was opened from; None where an earlier version made the store."""
+        return _opened(self.manifest.get("opened"))
 
     @property
     def size(self) -> int:
@@ -824,6 +846,23 @@ def stores(root: Path) -> list[StoreInfo]:
     return sorted(found, key=lambda info: -info.changed)
 
 
+def imported(faces: FaceSet, root: Path) -> list[Store]:
+    """The stores under `root` with vectors that were imported for this gallery."""
+    found = []
+    for folder in _folders(root):
+        manifest = _read_manifest(folder / MANIFEST)
+        if manifest is not None and isinstance(manifest.get("imported"), dict):
+            store = Store(folder, manifest)
+            if (store.imported or {}).get("place") == place_of(faces):
+                found.append(store)
+    return sorted(found, key=lambda store: store.folder.name)
+
+
+def place_of(faces: FaceSet) -> str:
+    """Where a gallery lies, as it is written down."""
+    return hashlib.sha256(os.fsencode(faces.root.absolute())).hexdigest()
+
+
 def purge(root: Path) -> None:
     """Delete every store under `root`, also what an interrupted deletion has left."""
     for folder in _folders(root, all_of_them=True):
@@ -871,6 +910,18 @@ def _folder_size(folder: Path) -> int:
     except OSError:
         return 0
     return total
+
+
+def _told(opened: Opened) -> dict[str, Any]:
+    return {"path": os.fspath(opened.path), "kind": opened.kind, "options": dict(opened.options)}
+
+
+def _opened(told: object) -> Opened | None:
+    if not isinstance(told, dict) or not isinstance(told.get("path"), str) or not told["path"]:
+        return None
+    options = told.get("options")
+    said = {str(name): str(value) for name, value in options.items()} if isinstance(options, dict) else {}
+    return Opened(Path(told["path"]), str(told.get("kind") or ""), said)
 
 
 def _check_name(fingerprint: str) -> None:

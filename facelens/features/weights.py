@@ -44,6 +44,7 @@ from facelens.features.inert import (
     storage_of,
     whole,
 )
+from facelens.limits import MODEL_GB
 from facelens.words import escaped, plural, tr
 
 MB = 1_000_000
@@ -464,7 +465,7 @@ def _read_npz(archive: Archive) -> _Found:
 def _read_npy(stream: BinaryIO, size: int, limits: Limits) -> _Found:
     stream.seek(0)
     if size > limits.ceiling:
-        raise Spoilt("it is larger than the ceiling")
+        raise Spoilt(f"it is larger than a model file may be; the limit is in Help, Limits ({MODEL_GB})")
     return _Found(npy(stream.read(size)), "npy")
 
 
@@ -662,8 +663,8 @@ def _looks_like_optimizer(value: Any) -> bool:
 
 
 def _chosen(candidates: list[_Candidate], take: str | None) -> _Candidate | None:
-    if take is not None:
-        return next((c for c in candidates if c.path == take), None)
+    if take is not None and (named := next((c for c in candidates if c.path == take), None)) is not None:
+        return named
     if not candidates:
         return None
     best = min(candidates, key=lambda c: c.rank)
@@ -674,8 +675,8 @@ def _chosen(candidates: list[_Candidate], take: str | None) -> _Candidate | None
         cut = len(parent) + 1 if parent else 0
         flat = {f"{c.path[cut:]}.{name}": value for c in siblings for name, value in c.tensors.items()}
         candidates[:] = [c for c in candidates if c not in siblings]
-        return _Candidate(parent, flat)
-    return best
+        best = _Candidate(parent, flat)
+    return best if take is None or best.path == take else None
 
 
 def _holds_embeddings(candidates: list[_Candidate], root: Any) -> bool:
@@ -879,7 +880,8 @@ def _reading(found: _Found, size: int, shown: str, limits: Limits, take: str | N
         raise Spoilt("it has too many tensors")
     declared, most = sum(value.size for value in chosen.tensors.values()), limits.bytes_for(size)
     if declared > most:
-        raise Spoilt(f"its tensors would take {declared:,} bytes, and a file of {size:,} may take {most:,}")
+        where = f"; the limit is in Help, Limits ({MODEL_GB})" if most == limits.ceiling else ""
+        raise Spoilt(f"its tensors would take {declared:,} bytes, and a file of {size:,} may take {most:,}{where}")
     notes = []
     if code:
         notes.append(

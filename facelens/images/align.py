@@ -9,7 +9,9 @@ Departs     mirrored solutions are never taken; pictures much larger than the ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +19,11 @@ from numpy.typing import NDArray
 
 from facelens.errors import InputError
 from facelens.words import tr
+
+_log = logging.getLogger("facelens.align")
+
+
+SMALLEST = 1e-5  # scale: no picture is so large that a face had to be made smaller than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,8 @@ def similarity(points: NDArray[np.floating], onto: NDArray[np.floating]) -> NDAr
     # In the plane a similarity without mirror image is one complex factor: (a + ib) minimises |factor p - q|^2.
     a = float((p * q).sum()) / spread
     b = float((p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0]).sum()) / spread
+    if not math.hypot(a, b) > SMALLEST:
+        raise InputError(tr("The five points of the face have not the shape of a face."))
     turn = np.array([[a, -b], [b, a]])
     return np.column_stack([turn, centre_q - turn @ centre_p])
 
@@ -72,19 +81,55 @@ def warp(picture: NDArray[np.uint8], matrix: NDArray[np.float64], size: tuple[in
     """The picture moved by `matrix`, cut to `size` (height, width); outside is black. Bilinear, free of aliasing."""
     from PIL import Image
 
-    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    image = Image.fromarray(picture)
-    shrink = max(1, int(1 / max(scale, 1e-6)))
+    (a, b, c), (d, e, f) = matrix.tolist()
+    shrink = max(1, int(1 / max(math.hypot(a, d), 1e-6)))
+    det = a * e - b * d
+    a, b, d, e = e / det, -b / det, -d / det, a / det
+    # Where the centre (x + 1/2, y + 1/2) of a pixel comes from; a pixel of the picture covers [k, k + 1).
+    c, f = 0.5 - a * (c + 0.5) - b * (f + 0.5), 0.5 - d * (c + 0.5) - e * (f + 0.5)
+    height, width = size
+    top, bottom = _part(d * width, e * height, f, picture.shape[0], step=shrink)
+    left, right = _part(a * width, b * height, c, picture.shape[1], step=shrink)
+    if top >= bottom or left >= right:
+        return np.zeros((height, width, 3), np.uint8)
+    picture = picture[top:bottom, left:right]
+    motion = np.array([a, b, c - left, d, e, f - top])
     if shrink > 1:
-        # A reduced pixel k covers the original from k * shrink on: its centre is at (k + 1/2) shrink - 1/2.
-        image = image.reduce(shrink)
-        matrix = matrix @ np.array([[shrink, 0, (shrink - 1) / 2], [0, shrink, (shrink - 1) / 2], [0, 0, 1]])
-    back = np.linalg.inv(np.vstack([matrix, [0, 0, 1]]))
-    # Pillow samples at pixel centres (x + 1/2) and takes the position in the same convention.
-    offset = back[:2, :2] @ [-0.5, -0.5] + back[:2, 2] + 0.5
-    data = (back[0, 0], back[0, 1], offset[0], back[1, 0], back[1, 1], offset[1])
-    moved = image.transform((size[1], size[0]), Image.Transform.AFFINE, data, Image.Resampling.BILINEAR)
-    return np.asarray(moved)
+        picture = np.asarray(Image.fromarray(picture).reduce(shrink))
+        motion /= shrink
+    if _compiled is not None:
+        moved = np.empty((height, width, 3), np.uint8)
+        _compiled(np.ascontiguousarray(picture), motion, moved)
+        return moved
+    image, data = Image.fromarray(picture), tuple(motion.tolist())
+    return np.asarray(image.transform((width, height), Image.Transform.AFFINE, data, Image.Resampling.BILINEAR))
+
+
+def _part(across: float, down: float, start: float, length: int, *, step: int) -> tuple[int, int]:
+    """Which pixels of a line the target is taken from, in whole steps; a little more than needed, none outside."""
+    low = start + min(across, 0) + min(down, 0)
+    high = start + max(across, 0) + max(down, 0)
+    first = max(0, math.floor(low / step) - 1) * step
+    return first, min(length, (math.ceil(high / step) + 1) * step)
+
+
+_compiled: Callable[[NDArray[np.uint8], NDArray[np.float64], NDArray[np.uint8]], None] | None = None
+
+
+def hasten() -> None:
+    """Load the compiled warp, which gives the same pixels; worth its second or so for thousands of pictures.
+
+    Where it cannot be compiled, everything stays as it is.
+    """
+    global _compiled
+    if _compiled is not None:
+        return
+    try:
+        from facelens.images.warping import bilinear
+    except Exception as error:  # whatever a compiler may meet
+        _log.warning("pictures are aligned without the compiled loop: %s", error)
+    else:
+        _compiled = bilinear
 
 
 def align(picture: NDArray[np.uint8], points: NDArray[np.floating], template: str = "arcface112") -> NDArray[np.uint8]:

@@ -15,6 +15,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from facelens.errors import InputError
 from facelens.images import decode
 from facelens.images.faceset import FaceSet
+from facelens.images.quarantine import Guard
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -200,7 +202,13 @@ def choose(found: Detections, size: tuple[int, int], *, policy: str = "largest")
 
 
 def landmarks_for(
-    faces: FaceSet, detector: Detector, *, policy: str = "largest", threads: int | None = None, tick: Tick = silent
+    faces: FaceSet,
+    detector: Detector,
+    *,
+    policy: str = "largest",
+    threads: int | None = None,
+    guard: Guard | None = None,
+    tick: Tick = silent,
 ) -> tuple[Floats, dict[int, str]]:
     """(N, 5, 2) points for a FaceSet, NaN where none were found, and what there is to say, by face id.
 
@@ -214,8 +222,11 @@ def landmarks_for(
     notes: dict[int, str] = {}
 
     def one(row: int) -> tuple[Floats | None, str]:
+        if guard is not None and (why := guard.why(row)):
+            return None, why
         try:
-            picture = decode.read_face(faces, row)
+            with guard.reading(row) if guard is not None else nullcontext():
+                picture = decode.read_face(faces, row)
         except decode.PictureError as error:
             return None, error.reason
         found = detect(picture, detector)
@@ -231,6 +242,26 @@ def landmarks_for(
             notes[int(faces.ids[row])] = note
     tick(len(rows), len(rows), tr("Finding faces"))
     return points, notes
+
+
+def looks_raw(faces: FaceSet, size: tuple[int, int]) -> bool:
+    """Whether these are whole photographs without points, where faces aligned to `size` (height, width) are wanted.
+
+    Judged by the sides that the doctor has measured: aligned faces have all the same shape, not far from `size`.
+    """
+    if faces.landmarks is not None and np.isfinite(faces.landmarks).all((1, 2)).any():
+        return False
+    sides = [faces.columns.get(name) for name in ("height", "width")]
+    if not all(isinstance(side, np.ndarray) for side in sides):
+        return False
+    found = np.stack([np.asarray(side, np.float64) for side in sides], 1)
+    found = found[np.isfinite(found).all(1)]
+    if not len(found):
+        return False
+    middle = np.median(found, axis=0)
+    mixed = float((found != middle).any(1).mean()) > 0.05
+    other_shape = abs(float(np.log(middle[0] / middle[1] * size[1] / size[0]))) > 0.1
+    return mixed or other_shape or float((middle / np.array(size)).min()) > 1.5
 
 
 def as_columns(points: Floats) -> dict[str, NDArray[np.float64]]:

@@ -10,12 +10,14 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facelens.images.faceset import SPLIT, Column, FaceSet, Ids, Labels
+from facelens.images.quarantine import Guard
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -68,9 +70,14 @@ LISTED = 1000  # lines of details a finding has at most
 _BATCH = 16
 
 
-def diagnose(faces: FaceSet, *, tick: Tick = silent, threads: int | None = None) -> Diagnosis:
-    """Read every picture once, whole, and list what is wrong. Nothing on disk is changed."""
-    seen = _look_at_all(faces, tick=tick, threads=threads or min(8, os.cpu_count() or 1))
+def diagnose(
+    faces: FaceSet, *, tick: Tick = silent, threads: int | None = None, guard: Guard | None = None
+) -> Diagnosis:
+    """Read every picture once, whole, and list what is wrong. Nothing on disk is changed.
+
+    Pictures that the `guard` keeps out are not read.
+    """
+    seen = _look_at_all(faces, tick=tick, threads=threads or min(8, os.cpu_count() or 1), guard=guard)
     findings = [
         *_unusable(faces, seen),
         *_copies(faces, seen),
@@ -110,13 +117,17 @@ class _Seen:
         return np.asarray(self.reason == "", bool)
 
 
-def _look_at_all(faces: FaceSet, *, tick: Tick, threads: int) -> _Seen:
+def _look_at_all(faces: FaceSet, *, tick: Tick, threads: int, guard: Guard | None) -> _Seen:
     seen = _Seen(len(faces))
     batches = [range(start, min(start + _BATCH, len(faces))) for start in range(0, len(faces), _BATCH)]
 
     def look(batch: range) -> int:
         for row in batch:
-            _look_at(faces, row, seen)
+            if guard is not None and (why := guard.why(row)):
+                seen.reason[row], seen.said[row] = "kept out", f"{faces.file_name(row)} {why}."
+                continue
+            with guard.reading(row) if guard is not None else nullcontext():
+                _look_at(faces, row, seen)
         return len(batch)
 
     done = 0
@@ -182,6 +193,7 @@ _UNUSABLE = {
     "missing": (("missing",), "{n} picture is not there any more", "{n} pictures are not there any more"),
     "truncated": (("truncated",), "{n} picture ends too early", "{n} pictures end too early"),
     "huge": (("too large",), "{n} picture is larger than the limit", "{n} pictures are larger than the limit"),
+    "crash": (("kept out",), "{n} picture crashes the decoder", "{n} pictures crash the decoder"),
     "unreadable": (
         ("unreadable", "not a picture", "not supported", "not allowed"),
         "{n} picture could not be read",

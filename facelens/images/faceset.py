@@ -95,6 +95,15 @@ def _path_order(keys: list[bytes]) -> NDArray[np.int64] | None:
     return place
 
 
+@dataclass(frozen=True)
+class Opened:
+    """How a gallery was opened, to open it so again: absolute path, forced layout ("" = none), options."""
+
+    path: Path
+    kind: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class FaceSet:
     """The faces of one gallery. Everything is read-only; methods that change return a new FaceSet."""
@@ -108,6 +117,7 @@ class FaceSet:
     ids: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
     path_order: NDArray[np.int64] | None = None  # place of each row in path order; None: the rows are in that order
     embedded: bool = False  # pictures lie inside one container file (insightface .bin); see decode.read_face
+    opened: Opened | None = None  # None where it was put together of several
 
     @classmethod
     def build(
@@ -121,10 +131,14 @@ class FaceSet:
         landmarks: NDArray[np.float32] | None = None,
         source: str = "",
         embedded: bool = False,
+        ids: Ids | None = None,
     ) -> FaceSet:
-        """Make a set from lists; refuses columns of another length and the same path twice."""
+        """Make a set from lists; refuses columns of another length and the same path twice.
+
+        `ids` where they are not to be made from the paths; a path may then occur under two of them.
+        """
         packed = Packed.of(paths)
-        ids = face_ids(packed, source=source)
+        ids = face_ids(packed, source=source) if ids is None else ids
         if len(np.unique(ids)) < len(ids):
             _, first = np.unique(ids, return_index=True)
             twice = int(np.setdiff1d(np.arange(len(ids)), first)[0])
@@ -165,6 +179,7 @@ class FaceSet:
             self.ids,
             self.path_order,
             self.embedded,
+            self.opened,
         )
         return FaceSet, fields
 

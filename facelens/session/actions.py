@@ -113,6 +113,34 @@ def two_models(workspace: Workspace) -> str:
     return "" if workspace.model_a or workspace.model_b else tr("Needs a model with vectors. Embed the gallery first.")
 
 
+def evaluable(workspace: Workspace) -> str:
+    """Needs vectors of model A or B for the open gallery."""
+    if reason := gallery_open(workspace) or model_loaded(workspace):
+        return reason
+    if workspace.crossing and len(workspace.evaluable) < 2:
+        return tr("Needs vectors of two models; choose A and B in the toolbar.")
+    return "" if workspace.evaluable else tr("Needs vectors. Embed the gallery first.")
+
+
+def evaluated(workspace: Workspace) -> str:
+    """Needs a result."""
+    if reason := evaluable(workspace):
+        return reason
+    return "" if workspace.evaluation is not None else tr("Nothing is drawn yet. Run Evaluate first (Ctrl+R).")
+
+
+def verified(workspace: Workspace) -> str:
+    """Needs operating points."""
+    if reason := evaluated(workspace):
+        return reason
+    found = workspace.evaluation
+    there = found is not None and any(
+        report is not None and report.verification is not None and report.verification.n_impostor
+        for report in (found.a, found.b)
+    )
+    return "" if there else tr("Needs impostor pairs; this test has none.")
+
+
 @dataclass(frozen=True)
 class Action:
     """One command. `menu` is the title of its menu, "" for none (palette and keys only); "-" before the text draws a line above."""
@@ -128,7 +156,7 @@ class Action:
     line_above: bool = False
 
 
-MENUS = ("File", "Edit", "View", "Select", "Gallery", "Models", "Figure", "Window", "Help")
+MENUS = ("File", "Edit", "View", "Select", "Gallery", "Models", "Analyse", "Figure", "Window", "Help")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
@@ -157,6 +185,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("select.previous", "Previous face", "Select", ("Shift+N",), needs=faces_shown),
     Action("doctor.run", "Check the gallery again", "Gallery", (), "doctor", "Reads every picture and lists what is wrong", needs=gallery_open),
     Action("doctor.show", "Show what the doctor found", "Gallery", ("Ctrl+D",), "doctor", needs=gallery_open),
+    Action("faces.find", "Find faces…", "Gallery", (), "search", "Five points of every face in whole photographs, with a YuNet file of yours", needs=gallery_open),
     Action("faces.exclude", "Exclude selected faces", "Gallery", ("Del",), "cross", "Leaves them out of the gallery here; nothing on disk changes", needs=some_selected, line_above=True),
     Action("faces.copy_paths", "Copy file paths", "Gallery", ("Ctrl+Shift+C",), "copy", "Paths of the selected faces, or of the current one, a line each", needs=face_current),
     Action("faces.include_all", "Take back all excluded faces", "Gallery", (), "undo", needs=some_excluded),
@@ -172,6 +201,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("vectors.import", "Import vectors…", "Models", (), "download", "Vectors made elsewhere: npy, npz, Parquet, TSV, safetensors", needs=gallery_open, line_above=True),
     Action("vectors.export", "Export vectors…", "Models", (), "export", "npz, Parquet, or TSV with a sprite", needs=vectors_there),
     Action("vectors.delete", "Delete vectors…", "Models", (), "trash", "Of the model that is looked at, for this gallery", needs=vectors_there),
+    Action("evaluate.run", "Evaluate", "Analyse", ("Ctrl+R",), "play", "Models A and B by the chosen protocol: verification, identification, retrieval", needs=evaluable),
+    Action("evaluate.show", "Show the evaluation", "Analyse", (), "points", "Curves, tables and the pairs behind them", needs=gallery_open),
+    Action("evaluate.export", "Export tables…", "Analyse", (), "export", "JSON, CSV or LaTeX of every number of the evaluation", needs=evaluated, line_above=True),
+    Action("evaluate.latex", "Copy the table", "Analyse", (), "copy", "As LaTeX: operating points of models A and B, with intervals", needs=evaluated),
+    Action("evaluate.policy", "Export threshold policy…", "Analyse", (), "export", "The threshold of the current operating point as JSON, with what it rests on", needs=verified),
+    Action("evaluate.figure", "Export evaluation figures…", "Analyse", (), "image", "PNG, SVG or PDF of every curve and table, a file each", needs=evaluated),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),
@@ -185,6 +220,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("jobs.cancel", "Cancel all jobs", "Window", (), "close"),
     Action("keys.show", "Keyboard shortcuts", "Help", ("?",), "keyboard"),
     Action("cache.show", "Local data…", "Help", (), "shield", "What FaceLens keeps on this computer; show or delete it"),
+    Action("limits.show", "Limits…", "Help", (), "sliders", "How large pictures and model files may be"),
     Action("log.show", "Show the log", "Help", (), "log"),
     Action("application.about", "About FaceLens", "Help", (), "info"),
 )

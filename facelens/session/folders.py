@@ -25,6 +25,11 @@ def cache() -> Path:
     return _folder("cache", xdg="XDG_CACHE_HOME", usual=".cache", mac="Library/Caches", windows="LOCALAPPDATA")
 
 
+def quarantine() -> Path:
+    """The folder where pictures that crash the decoder are written down."""
+    return cache() / "quarantine"
+
+
 def state() -> Path:
     """The folder of the log."""
     return _folder("state", xdg="XDG_STATE_HOME", usual=".local/state", mac="Library/Logs", windows="LOCALAPPDATA")

@@ -8,20 +8,23 @@ from typing import Literal
 
 from facelens.images import readers
 
-Kind = Literal["gallery", "model", "vectors", "table", ""]
+Kind = Literal["gallery", "model", "detector", "vectors", "table", ""]
 
 MODELS = (".pth", ".pt", ".ckpt", ".safetensors", ".onnx", ".pkl")
 VECTORS = (".npy", ".npz", ".parquet", ".tsv", ".safetensors")
 _WORDS = frozenset(("vectors", "vector", "embeddings", "embedding", "features", "feature", "feats", "feat", "emb", "x"))
 _HEAD = 4096
+_DETECTOR = 2 << 20  # bytes; YuNet has a quarter of a megabyte
 
 
 def glance(path: Path) -> Kind:
-    """A gallery, a model, vectors of a gallery, a table that may list pictures or vectors, or "" for none of these."""
+    """A gallery, a model, a face detector, vectors, a table that may list pictures or vectors, or "" for none."""
     suffix = path.suffix.lower()
     if path.is_dir():
         return "gallery"
-    if suffix in (".pth", ".pt", ".ckpt", ".onnx", ".pkl"):
+    if suffix == ".onnx":
+        return "detector" if _finds_faces(path) else "model"
+    if suffix in (".pth", ".pt", ".ckpt", ".pkl"):
         return "model"
     if suffix == ".npy":
         return "vectors"
@@ -44,6 +47,17 @@ def _head(path: Path) -> bytes:
             return file.read(_HEAD)
     except OSError:
         return b""
+
+
+def _finds_faces(path: Path) -> bool:
+    """Whether a small ONNX file has the outputs of YuNet."""
+    try:
+        if path.stat().st_size > _DETECTOR:
+            return False
+        data = path.read_bytes()
+    except OSError:
+        return False
+    return all(f"{part}_{stride}".encode() in data for part in ("cls", "obj", "bbox", "kps") for stride in (8, 16, 32))
 
 
 def _few_vectors(head: bytes) -> bool:

@@ -6,6 +6,7 @@ for the disk). It gets its inputs when it is submitted and never touches the sto
 the main thread.
 
     WAITING -> RUNNING -> DONE | FAILED | CANCELLED        WAITING -> CANCELLED
+    RUNNING -> WAITING where the worker died and the request says that another start is worth it (`again`)
 
 `then` is called for DONE and FAILED. A cancelled job, also one that a newer request in its slot has superseded, ends
 silently: whoever cancelled it knows. Listeners see every change of every job. `Cancelled` is swallowed here and nowhere
@@ -24,6 +25,7 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from queue import SimpleQueue
@@ -66,7 +68,9 @@ class Request:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     slot: str = ""
     place: Literal["process", "thread"] = "process"
-    unit: str = "faces"
+    unit: str = "faces"  # what is counted; "": steps that mean nothing, shown as percent
+    short: bool = False  # need not wait for a long job: a second worker does it while the first is busy
+    again: Callable[[int], bool] | None = None  # asked when the worker died; how often that has happened to this job
 
     def __post_init__(self) -> None:
         # The caller may go on changing its own dict; the arrays and sets in it are frozen by convention.
@@ -137,6 +141,8 @@ class _Entry:
     def __init__(self, job: Job, then: Callable[[Job], None] | None, partial: Callable[[object], None] | None) -> None:
         self.job = job
         self.serial = 0  # a retried job keeps its number, but is a new one to the worker
+        self.deaths = 0  # workers that died of it
+        self.aside = False  # done by the second worker; a thread waits for it
         self.then = then
         self.partial = partial
         self.pace = Pace()
@@ -188,11 +194,15 @@ class JobQueue:
         self._listeners: list[Callable[[Job], None]] = []
         self._ended = threading.Condition(self._lock)
         self._closing = self._closed = False
+        self._nice = nice
         self._worker = Worker(nice=nice)
-        self._warm: list[tuple[str, ...]] = []
+        self._warm: list[tuple[str, ...] | dict[str, str]] = []  # modules to import, or environment to set
         self._was_ready = False  # the last worker got as far as saying so
         self._service: threading.Thread | None = None
         self._at_exit: Callable[[], None] | None = None
+        self._side: JobQueue | None = None  # the second worker, while there is need of one
+        self._aside = 0  # jobs in it
+        self._watchers: list[threading.Thread] = []  # one waits for each of them
         self._inbox: SimpleQueue[_Entry | None] = SimpleQueue()
         self._pool: list[threading.Thread] = []
         self._idle = 0
@@ -302,6 +312,16 @@ class JobQueue:
                 self._warm.append(modules)
                 self._serve_soon()
 
+    def set_environment(self, values: Mapping[str, str]) -> None:
+        """Set variables of the environment here, and in the worker for every job that starts from now on."""
+        os.environ.update(values)
+        with self._lock:
+            if not self._closing and self._service is not None:
+                self._warm.append(dict(values))
+                self._serve_soon()
+            if self._side is not None:
+                self._side.set_environment(values)
+
     def shutdown(self, *, timeout: float = 3.0) -> None:
         """Cancel everything, wait, end the worker. Afterwards nothing is delivered any more.
 
@@ -314,14 +334,18 @@ class JobQueue:
             for entry in list(self._entries.values()):
                 if not entry.job.state.ended:
                     self._cancel(entry)
-            pool, service = list(self._pool), self._service
-            for _ in pool:
+            pool, service = [*self._pool, *self._watchers], self._service
+            for _ in self._pool:
                 self._inbox.put(None)
             self._worker.poke()
             self._ended.wait_for(
                 lambda: all(entry.job.state.ended for entry in self._entries.values()), max(0.0, timeout - 0.8)
             )
         self._worker.kill()
+        with self._lock:
+            side, self._side = self._side, None
+        if side is not None:
+            side.shutdown(timeout=max(0.3, min(1.0, end - time.monotonic())))
         for thread in [*([service] if service else []), *pool]:
             if thread is not threading.current_thread():
                 thread.join(max(0.05, end - time.monotonic()))
@@ -344,7 +368,13 @@ class JobQueue:
         entry.serial = self._serials
         self._entries[entry.job.number] = entry
         self._changed(entry)
-        if request.place == "thread":
+        entry.aside = request.short and request.place == "process" and bool(self._current or self._waiting)
+        if entry.aside:
+            # A thread of its own: those of the pool are for work, not for waiting.
+            thread = threading.Thread(target=self._do, args=(entry,), name="facelens-aside", daemon=True)
+            self._watchers = [old for old in self._watchers if old.is_alive()] + [thread]
+            thread.start()
+        elif request.place == "thread":
             self._inbox.put(entry)
             self._grow_pool()
         else:
@@ -460,6 +490,7 @@ class JobQueue:
                 self._start_next()
                 self._listen_to_worker()
                 self._round()
+                self._end_side()
             except Exception:
                 _log.exception("the job queue met an error of its own")
                 with self._lock:
@@ -476,7 +507,7 @@ class JobQueue:
             alive = [entry for entry in self._entries.values() if entry.job.state is State.RUNNING]
             if not alive:
                 return None
-            if any(entry.job.request.place == "thread" or entry.counts for entry in alive):
+            if any(entry.job.request.place == "thread" or entry.aside or entry.counts for entry in alive):
                 return UPDATE_SECONDS
             soonest = min(entry.kill_at for entry in alive)
             return None if soonest == math.inf else max(0.0, soonest - time.monotonic())
@@ -502,7 +533,10 @@ class JobQueue:
         with self._lock:
             modules, self._warm = ([] if self._closing else self._warm), []
         for names in modules:
-            self._worker.send("warm", payload=names)
+            if not isinstance(names, dict):
+                self._worker.send("warm", payload=names)
+            elif self._worker.pid is not None:  # one that starts later inherits it
+                self._worker.send("set", payload=names)
 
     def _start_next(self) -> None:
         with self._lock:
@@ -570,11 +604,34 @@ class JobQueue:
             started, self._was_ready = self._was_ready, False
             if entry is not None and entry.unwanted:
                 self._end(entry, State.CANCELLED)
+            elif entry is not None and started and not self._closing and self._begin_again(entry, news):
+                pass
             elif entry is not None:
                 error = _died(entry.job.request.title, news, started=started)
                 self._end(entry, State.FAILED, error=error, trace=news.output)
             if started and not self._closing:
                 self._warm.append(())  # a new one; one that cannot even start is tried again for the next job only
+
+    def _begin_again(self, entry: _Entry, news: Ended) -> bool:
+        job = entry.job
+        try:
+            worth_it = job.request.again is not None and job.request.again(entry.deaths)
+        except Exception:
+            _log.exception("whether job %d is worth another start is not known", job.number)
+            return False
+        if entry.unwanted:  # cancelled meanwhile
+            self._end(entry, State.CANCELLED)
+            return True
+        if not worth_it:
+            return False
+        _log.warning("the worker ended during job %d (%s); it goes on in a new one", job.number, news.reason)
+        entry.deaths += 1
+        self._serials += 1
+        entry.serial, entry.pace, entry.counts = self._serials, Pace(), None
+        entry.job = replace(job, state=State.WAITING, note=tr("The worker ended; going on in a new one"))
+        self._waiting.appendleft(entry)
+        self._changed(entry)
+        return True
 
     # Threads
 
@@ -604,8 +661,12 @@ class JobQueue:
         self._worker.poke()  # the service thread begins to look at the counts
         request = entry.job.request
         changes: dict[str, Any] = {}
+        tick = _ThreadTick(self, entry)
         try:
-            changes["result"] = request.call(*request.args, **request.kwargs, tick=_ThreadTick(self, entry))
+            if entry.aside:
+                changes["result"] = self._done_aside(request, tick)
+            else:
+                changes["result"] = request.call(*request.args, **request.kwargs, tick=tick)
             state = State.DONE
         except Cancelled:
             state = State.CANCELLED
@@ -620,6 +681,46 @@ class JobQueue:
                 self._end(entry, State.CANCELLED)
             else:
                 self._end(entry, state, **changes)
+
+    # The second worker: a queue of its own, in which threads of this one wait
+
+    def _done_aside(self, request: Request, tick: _ThreadTick) -> object:
+        with self._lock:
+            if self._side is None:
+                self._side = JobQueue(post=lambda call: call(), threads=1, backstop=self._backstop, nice=self._nice)
+            side = self._side
+            self._aside += 1
+        try:
+            number = side.submit(replace(request, short=False, slot=""), partial=tick.partial)
+            while True:
+                if (job := side.job(number)) is None or job.state.ended:
+                    break
+                try:
+                    tick(job.done, job.total, job.note)
+                except Cancelled:
+                    side.cancel(number)  # it ends in its own time; nobody waits for it
+                    raise
+                with suppress(TimeoutError):
+                    side.wait(number, timeout=UPDATE_SECONDS)
+        finally:
+            with self._lock:
+                self._aside -= 1
+        if job is None or job.state is State.CANCELLED:
+            raise Cancelled
+        if job.error is not None:
+            if job.trace:
+                job.error.add_note(job.trace)
+            raise job.error
+        tick(job.done, job.total, job.note)
+        return job.result
+
+    def _end_side(self) -> None:
+        """The second worker goes when neither it nor the first has anything to do."""
+        with self._lock:
+            if self._side is None or self._aside or self._current or self._waiting or self._side.busy:
+                return
+            side, self._side = self._side, None
+        side.shutdown(timeout=1.0)
 
 
 def _closing(queue: weakref.ref[JobQueue]) -> Callable[[], None]:
@@ -661,6 +762,30 @@ def _no_start(error: OSError) -> WorkerDied:
         hint=tr("Close other programs and press Retry."),
         details=str(error),
     )
+
+
+def run_apart(request: Request, *, tick: Tick = silent) -> object:
+    """Do the work in a worker process and return its result: for commands that a crash must not end.
+
+    Counts come through `tick`; errors come out as they are. Ctrl+C stops the work at its next tick.
+    """
+    queue = JobQueue(post=lambda call: call())
+    queue.listen(lambda job: tick(job.done, job.total, job.note) if job.total else None)
+    try:
+        number = queue.submit(request)
+        while True:
+            try:
+                job = queue.wait(number, timeout=0.2)
+                break
+            except TimeoutError:
+                continue
+    finally:
+        queue.shutdown()
+    if job.error is not None:
+        raise job.error
+    if job.state is State.CANCELLED:
+        raise Cancelled
+    return job.result
 
 
 def run_now(request: Request, *, tick: Tick = silent) -> object:

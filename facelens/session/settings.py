@@ -48,6 +48,10 @@ class Settings:
     reduced_motion: bool = False
     captions: bool = True
     log_paths: bool = False  # whether the log may hold paths of pictures
+    megapixels: int = 89  # a picture with more is not opened
+    model_gb: int = 8  # what the tensors of a model file may take
+    detector: str = ""  # the file that finds faces
+    detector_policy: str = "largest"  # which of several faces
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
@@ -131,6 +135,11 @@ def _size(value: Any) -> int | None:
     return min(max(value, SIZES[0]), SIZES[1]) if whole else None
 
 
+def _within(value: Any, most: int) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return min(max(value, 1), most) if whole else None
+
+
 def _layouts(value: Any) -> dict[str, bytes]:
     read = {name: _bytes(text) for name, text in value.items()}
     return {name: state for name, state in read.items() if state is not None}
@@ -156,5 +165,9 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "reduced_motion": _flag,
     "captions": _flag,
     "log_paths": _flag,
+    "megapixels": lambda value: _within(value, 2000),
+    "model_gb": lambda value: _within(value, 512),
+    "detector": lambda value: value if isinstance(value, str) else None,
+    "detector_policy": _name,
 }
 assert set(_READ) == {one.name for one in fields(Settings)}

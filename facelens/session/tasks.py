@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from facelens.errors import InputError
-from facelens.images import doctor, readers
-from facelens.images.faceset import Column, FaceSet, Labels, Rows
+from facelens.errors import FaceLensError, InputError
+from facelens.images import doctor, quarantine, readers
+from facelens.images.faceset import Column, FaceSet, Labels, Rows, face_ids
+from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
     from facelens.features.parity import Parity
+    from facelens.features.store import Store
     from facelens.features.whatif import WhatIf
+
+
+QUERIES = "queries"  # source of the ids of a second side
 
 
 def open_gallery(
@@ -39,24 +45,45 @@ def open_gallery(
     return reading
 
 
-def check_gallery(faces: FaceSet, *, tick: Tick = silent) -> doctor.Diagnosis:
-    """Read every picture once and list what is wrong."""
-    return doctor.diagnose(faces, tick=tick)
+def read_pairs(path: Path, faces: FaceSet, *, tick: Tick = silent) -> Protocol:
+    """The pairs that a file lists, as a test of `faces`; its notes say what was left out."""
+    tick(0, 1)
+    return readers.pairs_of(path, faces)[0]
 
 
-def joined(first: FaceSet, second: FaceSet) -> FaceSet:
+def check_gallery(faces: FaceSet, *, quarantined: Path | None = None, tick: Tick = silent) -> doctor.Diagnosis:
+    """Read every picture once and list what is wrong.
+
+    `quarantined` is the folder where pictures that crash the decoder are written down.
+    """
+    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+        return doctor.diagnose(faces, guard=guard, tick=tick)
+
+
+def _in_worker() -> bool:
+    """Whether this process may end itself when a picture hangs: it will be started anew."""
+    return multiprocessing.parent_process() is not None
+
+
+def joined(first: FaceSet, second: FaceSet, *, apart: bool = False) -> FaceSet:
     """Both galleries as one: identities of the same name become one, a column of one side is missing on the other.
 
-    Ids of the first stay; the second's get its name as source, so equal paths in two galleries do not clash.
+    Ids of the first stay; the second's are made of the path from the folder that holds both, so equal paths in two
+    galleries do not clash. `apart`: the two are sides of a comparison, so that one picture may be in both.
     """
-    root = Path(os.path.commonpath([first.root.resolve(), second.root.resolve()]))
+    if not apart and (first.embedded or second.embedded):
+        raise InputError(tr("A .bin file cannot be joined with another gallery."), hint=tr("Open it on its own."))
+    roots = [first.root.resolve(), second.root.resolve()]
+    try:
+        root = Path(os.path.commonpath(roots))
+    except ValueError:  # on two drives
+        root = roots[0]
 
-    def from_root(faces: FaceSet) -> list[bytes]:
-        prefix = os.fsencode(os.path.relpath(faces.root.resolve(), root).replace(os.sep, "/"))
+    def from_root(faces: FaceSet, place: Path) -> list[bytes]:
+        inside = os.path.relpath(place, root) if place.is_relative_to(root) else str(place)
+        prefix = os.fsencode(inside.replace(os.sep, "/"))
         return [key if prefix == b"." else prefix + b"/" + key for key in faces.paths]
 
-    if first.embedded or second.embedded:
-        raise InputError(tr("A .bin file cannot be joined with another gallery."), hint=tr("Open it on its own."))
     n, m = len(first), len(second)
     columns: dict[str, Column] = {}
     for name in dict.fromkeys((*first.columns, *second.columns)):
@@ -75,11 +102,14 @@ def joined(first: FaceSet, second: FaceSet) -> FaceSet:
     both = FaceSet.build(
         f"{first.name} + {second.name}",
         root,
-        paths=[*from_root(first), *from_root(second)],
+        paths=[*from_root(first, roots[0]), *from_root(second, roots[1])],
         identities=[*_names(first.identity, n), *_names(second.identity, m)],
         columns=columns,
         landmarks=landmarks,
+        ids=np.concatenate([first.ids, face_ids(second.paths, source=QUERIES)]) if apart else None,
     )
+    if apart:
+        return both
     ids = np.concatenate([first.ids, both.ids[n:]])
     return both if len(np.unique(ids)) < n + m else replace(both, ids=ids)
 
@@ -104,10 +134,14 @@ def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, value: str = "", tick: 
 
 
 def write_list(faces: FaceSet, rows: Rows, out: Path, *, tick: Tick = silent) -> int:
-    """Write the faces at `rows` with all columns as CSV; returns how many."""
+    """Write the faces at `rows` with all columns and landmarks as CSV; returns how many."""
     from facelens.images import builder
 
     tick(0, len(rows))
+    if faces.landmarks is not None:  # so that the list is a manifest with everything that was found
+        from facelens.images import detect
+
+        faces = faces.with_columns(detect.as_columns(faces.landmarks))
     builder.write_list(out, faces, rows)
     tick(len(rows), len(rows))
     return len(rows)
@@ -155,18 +189,20 @@ def inspect_model(
     *,
     card: Card | None = None,
     architecture: str | None = None,
+    network: str | None = None,
     consents: Path | None = None,
     tick: Tick = silent,
 ) -> Inspection:
     """Open a model file safely and say what it is; `consents` is the book of trusted programs.
 
-    `card` decides how it is read, or else `architecture`, or else the card beside the file, or else a guess.
+    `card` decides how it is read, or else `architecture`, or else the card beside the file, or else a guess; `network`
+    is one of several in the file.
     """
     from facelens.features import library
     from facelens.features.checkpoint import ConsentBook, nobody
 
     trusted = ConsentBook(consents) if consents else nobody
-    return library.inspect(path, card=card, architecture=architecture, consents=trusted, tick=tick)
+    return library.inspect(path, card=card, architecture=architecture, network=network, consents=trusted, tick=tick)
 
 
 def embed_gallery(
@@ -178,14 +214,16 @@ def embed_gallery(
     consents: Path | None = None,
     batch: int = 32,
     threads: int | None = None,
+    network: str | None = None,
+    quarantined: Path | None = None,
     tick: Tick = silent,
 ) -> Embedded:
-    """Embed a gallery with a model; vectors that are there already are kept."""
+    """Embed a gallery with a model; vectors that are there already are kept. `quarantined` as in `check_gallery`."""
     from facelens.features import extract, library, store
     from facelens.features.checkpoint import ConsentBook, nobody
 
     trusted = ConsentBook(consents) if consents else nobody
-    encoder, seen = library.encoder(model, card=card, consents=trusted, threads=threads)
+    encoder, seen = library.encoder(model, card=card, consents=trusted, network=network, threads=threads)
     name = store.fingerprint(faces, weights=seen.sha256, card=seen.card)
     kept = store.Store.create(
         root,
@@ -195,9 +233,14 @@ def embed_gallery(
         gallery=faces.name,
         dimensions=encoder.dimensions,
         parts=encoder.parts,
+        opened=faces.opened,
     )
-    done = extract.embed(faces, encoder, kept, batch=batch, tick=tick)
+    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+        done = extract.embed(faces, encoder, kept, batch=batch, guard=guard, tick=tick)
+        crashing = sum(bool(guard.why(row)) for row in faces.rows_of(np.array([face for face, _ in done.skipped])))
     notes = [note for note in (*seen.notes, done.notice) if note]
+    if crashing:
+        notes.append(quarantine.sentence(crashing))
     invalid = kept.features(faces, lazy=True).invalid
     if len(invalid):
         notes.append(
@@ -226,16 +269,29 @@ def stored_vectors(
 
 @dataclass(frozen=True)
 class Imported:
-    """Vectors that came from a file, and sentences about what did not fit."""
+    """Vectors that came from a file, sentences about what did not fit, and where they are kept."""
 
     features: FeatureSet
-    report: tuple[str, ...]
+    report: tuple[str, ...] = ()
+    name: str = ""
+    store: Path | None = None
+    size: int = 0
+    source: str = ""  # a sentence
 
 
 def import_vectors(
-    path: Path, faces: FaceSet, *, names: Path | None = None, by_order: bool = False, tick: Tick = silent
+    path: Path,
+    faces: FaceSet,
+    *,
+    names: Path | None = None,
+    by_order: bool = False,
+    root: Path | None = None,
+    tick: Tick = silent,
 ) -> Imported:
-    """Read vectors made elsewhere and give each to its face; NeedsChoice where the file names none."""
+    """Read vectors made elsewhere and give each to its face; NeedsChoice where the file names none.
+
+    With `root` they are kept there, as the vectors of a model are: mapped, and found again when the gallery is opened.
+    """
     from facelens.features import exchange
 
     found = exchange.join(exchange.read(path, names=names, tick=tick), faces, by_order=by_order)
@@ -245,7 +301,62 @@ def import_vectors(
             hint=tr("Its names must be paths or file names of the pictures in this gallery."),
             details="\n".join(found.report),
         )
-    return Imported(found.features, tuple(found.report))
+    if root is None:
+        return Imported(found.features, tuple(found.report), path.stem)
+    kept = _keep_imported(path, faces, found.features, root=root, how=(names, by_order))
+    return replace(_imported(kept, faces), report=tuple(found.report))
+
+
+def _keep_imported(
+    path: Path, faces: FaceSet, found: FeatureSet, *, root: Path, how: tuple[Path | None, bool]
+) -> Store:
+    import hashlib
+    import json
+
+    from facelens.features import checkpoint, store
+    from facelens.features.card import Card
+
+    digest = checkpoint.sha256(path)
+    listed = checkpoint.sha256(how[0]) if how[0] is not None else ""
+    told = ["imported", store.FORMAT, store.place_of(faces), digest, listed, how[1], found.dimensions]
+    kept = store.Store.create(
+        root,
+        hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32],
+        card=Card(escaped(path.stem), "imported", template="none", dimensions=found.dimensions),
+        gallery=faces.name,
+        opened=faces.opened,
+        imported={"file": escaped(path.name), "sha256": digest, "place": store.place_of(faces)},
+    )
+    if len(kept.missing(faces, lazy=True)) > len(faces) - len(found) - len(found.invalid):
+        with kept.writer(total=len(found) + len(found.invalid)) as writer:
+            writer.append(found.ids, found.vectors)
+            # Vectors that are no use are kept as such: they are to be told of the next time as well.
+            writer.append(found.invalid, np.full((len(found.invalid), found.dimensions), np.nan, np.float32))
+        kept.compact(faces)
+    return kept
+
+
+def _imported(kept: Store, faces: FaceSet) -> Imported:
+    said = kept.imported or {}
+    source = tr(
+        "Imported from {file}, SHA-256 {digest}…", file=said.get("file", ""), digest=said.get("sha256", "")[:12]
+    )
+    return Imported(kept.features(faces), (), kept.card.name, kept.folder, kept.size, source)
+
+
+def kept_imports(faces: FaceSet, root: Path, *, tick: Tick = silent) -> tuple[Imported, ...]:
+    """Vectors that were imported for a gallery before, mapped from disk."""
+    from facelens.features import store
+
+    found = []
+    for kept in store.imported(faces, root):
+        try:
+            one = _imported(kept, faces)
+        except FaceLensError:
+            continue  # a store of a newer version, or one that is being deleted
+        if len(one.features):
+            found.append(one)
+    return tuple(found)
 
 
 def export_vectors(features: FeatureSet, faces: FaceSet, out: Path, *, tick: Tick = silent) -> Path:
@@ -326,6 +437,11 @@ def describe_model(found: Inspection) -> list[str]:
         tr("  licence   {licence}", licence=card.licence or tr("not stated")),
         tr("  SHA-256   {digest}", digest=found.sha256),
     ]
+    if found.networks:
+        from facelens.features.library import network_words
+
+        used, *others = (network_words(one) for one in found.networks)
+        lines.append(tr("  network   {used}; also there: {others}", used=used, others="; ".join(others)))
     if found.code:
         lines.append(tr("  code      the file wanted to run {names}; nothing was run", names=", ".join(found.code)))
     lines += [f"  note      {note}" for note in (*found.notes, card.notes) if note]
@@ -348,12 +464,21 @@ class Aligned:
 
 
 def align_gallery(
-    faces: FaceSet, detector: Path, *, policy: str = "largest", threads: int | None = None, tick: Tick = silent
+    faces: FaceSet,
+    detector: Path,
+    *,
+    policy: str = "largest",
+    threads: int | None = None,
+    quarantined: Path | None = None,
+    tick: Tick = silent,
 ) -> Aligned:
     """Find the five points of every face that has none, with a detector file; `policy` decides among several faces."""
     from facelens.images import detect
 
-    points, notes = detect.landmarks_for(faces, detect.Detector(detector), policy=policy, threads=threads, tick=tick)
+    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+        points, notes = detect.landmarks_for(
+            faces, detect.Detector(detector), policy=policy, threads=threads, guard=guard, tick=tick
+        )
     has = np.isfinite(points).all((1, 2))
     found, missing = int(has.sum()), int((~has).sum())
     sentence = plural(found, "{n} face has its five points", "{n} faces have their five points")

@@ -45,7 +45,7 @@ _spawn = get_context("spawn")
 class Message:
     """What one side said about job `number`; `load()` rebuilds the object that came with it."""
 
-    kind: str  # to the worker: job, cancel, warm; back: ready, tick, partial, done, failed, cancelled
+    kind: str  # to the worker: job, cancel, warm, set; back: ready, tick, partial, done, failed, cancelled
     number: int
     extra: tuple[Any, ...]
     load: Callable[[], Any]
@@ -409,6 +409,8 @@ def serve(pipe: Connection, output: Connection, prefix: str, parent: int, nice: 
                     importlib.import_module(module)
                 except Exception:
                     _log.warning("could not import %s ahead of time", module, exc_info=True)
+        elif message.kind == "set":
+            os.environ.update(message.load())
         else:
             _run(message, channel, tick)
             tick.number = 0

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from facelens.analyses.plan import Plan
 from facelens.images.doctor import Diagnosis
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
 from facelens.session import filters
 from facelens.session.selection import Selection
 
-if TYPE_CHECKING:  # what reads model files is not needed before there is one
+if TYPE_CHECKING:  # what reads model files and what evaluates them is not needed before there is one
+    from facelens.analyses.evaluation import Evaluation
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
 
@@ -53,6 +55,47 @@ class Stored:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Operating:
+    """The operating point that all panels share: a FAR, and where a threshold was set by hand, that threshold."""
+
+    far: float = 1e-4
+    threshold: float | None = None
+    of: str = ""  # "a" or "b": whose threshold it is; the other model goes to the same FAR
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """An evaluation and the question it answers (Workspace.question)."""
+
+    question: tuple[object, ...]
+    evaluation: Evaluation
+
+
+CROSSINGS = ("", "ab", "ba")  # each model by itself; queries of A in the gallery of B; of B in the gallery of A
+PLAN = Plan(nmi_mean="")  # of the window: clustering takes longer than all the rest, so it is asked for by itself
+KEPT_PAIRS = 14_000_000  # of all answers that are kept; two of LFW with two models, some 500 MB
+KEPT = 4  # answers
+
+
+def with_answer(workspace: Workspace, answer: Evaluated) -> tuple[Evaluated, ...]:
+    """The answers that are kept, newest first: a few, as long as their pairs do not take too much memory."""
+    kept, pairs = [answer], _pairs(answer)
+    for old in workspace.evaluated:
+        if old.question == answer.question:
+            continue
+        pairs += _pairs(old)
+        if pairs > KEPT_PAIRS or len(kept) == KEPT:
+            break
+        kept.append(old)
+    return tuple(kept)
+
+
+def _pairs(answer: Evaluated) -> int:
+    reports = (answer.evaluation.a, answer.evaluation.b)
+    return sum(len(one.scores.score) for one in reports if one is not None and one.scores is not None)
+
+
 @dataclass(frozen=True, eq=False)
 class Workspace:
     """One frozen value; a change makes a new one (see Store). Arrays inside are read-only."""
@@ -71,6 +114,37 @@ class Workspace:
     model: str = ""  # the one that is looked at
     model_a: str = ""  # old
     model_b: str = ""  # new
+    plan: Plan = field(default_factory=lambda: PLAN)  # what an evaluation is asked for
+    crossing: str = ""  # of CROSSINGS
+    evaluated: tuple[Evaluated, ...] = ()  # the last few, newest first
+    operating: Operating = field(default_factory=Operating)
+
+    @cached_property
+    def question(self) -> tuple[object, ...]:
+        """What an evaluation would answer now; empty where there is nothing to evaluate. Equal ones, equal answers."""
+        if self.faces is None or not self.evaluable:
+            return ()
+        vectors = tuple(
+            (slot, name, found.provenance.fingerprint, len(found))
+            for slot in ("a", "b")
+            if (found := self.features.get(name := getattr(self, f"model_{slot}"))) is not None
+        )
+        test = self.protocol.digest if self.protocol is not None else ""
+        column = self.faces.columns.get(self.plan.breakdown)
+        values = column.codes if isinstance(column, Labels) else column
+        split = hash(values.tobytes()) if values is not None else 0
+        return (self.faces.digest, self.excluded.tobytes(), test, vectors, self.plan, self.crossing, split)
+
+    @property
+    def evaluable(self) -> tuple[str, ...]:
+        """Models A and B as far as they have vectors of the open gallery."""
+        return tuple(dict.fromkeys(name for name in (self.model_a, self.model_b) if name in self.features))
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation of exactly what is asked now; never one of other vectors, faces or rules."""
+        found = (kept.evaluation for kept in self.evaluated if kept.question == self.question)
+        return next(found, None) if self.evaluated and self.question else None
 
     @cached_property
     def shown(self) -> Rows:
@@ -141,7 +215,8 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     names = [one.card.name for one in workspace.models]
     kept = {slot: name if (name := getattr(workspace, slot)) in names else "" for slot in ("model_a", "model_b")}
     model = workspace.model if workspace.model in names else (names[0] if names else "")
-    return {"features": {}, "stored": {}, "model": model, **kept}
+    evaluation = {"evaluated": (), "plan": PLAN, "crossing": "", "operating": Operating()}
+    return {"features": {}, "stored": {}, "model": model, **kept, **evaluation}
 
 
 NORM = "norm, {name}"  # column of the lengths of a model's vectors

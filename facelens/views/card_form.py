@@ -43,6 +43,7 @@ class CardForm(QWidget):
     saved = Signal(object)  # the card
     reverted = Signal()
     architecture_chosen = Signal(str)
+    network_chosen = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,6 +81,8 @@ class CardForm(QWidget):
         self.architecture.activated.connect(
             lambda: self.architecture_chosen.emit(str(self.architecture.currentData() or ""))
         )
+        self.network = _combo(tr("Network"), tr("The file holds several networks. Choosing another reads it anew."))
+        self.network.activated.connect(lambda: self.network_chosen.emit(str(self.network.currentData() or "")))
         self.height_field = _side(tr("Input height in pixels"))
         self.width_field = _side(tr("Input width in pixels"))
         self.order = _combo(tr("Channel order"), tr("The order of colours in which the model was trained"))
@@ -120,6 +123,7 @@ class CardForm(QWidget):
         size.addStretch(1)
         first = (
             (tr("name"), self.name),
+            (tr("network"), self.network),
             (tr("architecture"), self.architecture),
             (tr("input"), size),
             (tr("channels"), self.order),
@@ -135,7 +139,8 @@ class CardForm(QWidget):
             (tr("notes"), self.notes),
             (tr("gives"), self.dimensions),
         )
-        return _form(first), _form(second)
+        self.first_form = _form(first)
+        return self.first_form, _form(second)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -167,6 +172,7 @@ class CardForm(QWidget):
             if found.kind == "weights"
             else tr("The file brings its own network.")
         )
+        self._show_networks(found)
         self._show_layers(found)
         self.height_field.setValue(card.size[0])
         self.width_field.setValue(card.size[1])
@@ -187,6 +193,14 @@ class CardForm(QWidget):
         self.dimensions.setText(tr("{n} dimensions", n=card.dimensions))
         del blockers
         self._show_state()
+
+    def _show_networks(self, found: Inspection) -> None:
+        from facelens.features.library import network_words
+
+        self.network.clear()
+        for name in found.networks:
+            self.network.addItem(network_words(name), name)
+        self.first_form.setRowVisible(self.network, bool(found.networks))
 
     def _show_layers(self, found: Inspection) -> None:
         card = found.card

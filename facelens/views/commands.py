@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,15 @@ from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
 from facelens.views.panel import Panel
-from facelens.views.sheets import BuildPairs, KeySheet, LocalData
+from facelens.views.sheets import BuildPairs, KeySheet, LimitsSheet, LocalData
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
+    from facelens.views.evaluating import Evaluating
     from facelens.views.main_window import MainWindow
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
+TABLES = "JSON (*.json);;CSV (*.csv);;LaTeX (*.tex)"
 EXPORTS = "npz (*.npz);;Parquet (*.parquet);;TensorBoard folder with TSV and sprite (*)"
 
 
@@ -62,6 +65,7 @@ class Commands:
             "select.previous": lambda: self.gallery.step(-1),
             "doctor.run": lambda: window.opening.check(),
             "doctor.show": lambda: window.stage.show_page("doctor"),
+            "faces.find": lambda: window.find_faces(),
             "faces.exclude": self._exclude,
             "faces.copy_paths": self._copy_paths,
             "faces.include_all": lambda: window.store.update(excluded=np.zeros(0, np.int64)),
@@ -77,6 +81,12 @@ class Commands:
             "vectors.import": self._import_vectors,
             "vectors.export": self._export_vectors,
             "vectors.delete": lambda: window.modelling.delete_vectors(self.workspace.model),
+            "evaluate.run": self._evaluate,
+            "evaluate.show": lambda: window.stage.show_page("evaluation"),
+            "evaluate.export": self._export_tables,
+            "evaluate.latex": self._copy_latex,
+            "evaluate.policy": self._export_policy,
+            "evaluate.figure": self._export_curves,
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
@@ -90,9 +100,17 @@ class Commands:
             "jobs.cancel": self._cancel_jobs,
             "keys.show": lambda: KeySheet(window).open(),
             "cache.show": lambda: LocalData(window.desk, window).open(),
+            "limits.show": lambda: LimitsSheet(window.desk, window).open(),
             "log.show": lambda: self._show_dock("log"),
             "application.about": self._about,
         }
+
+    @cached_property
+    def evaluating(self) -> Evaluating:
+        """Made when it is first asked for: what evaluates takes a moment to import."""
+        from facelens.views.evaluating import Evaluating
+
+        return Evaluating(self.window.desk)
 
     def run(self, id: str) -> None:
         """Do it; a stated failure becomes a notice."""
@@ -250,6 +268,37 @@ class Commands:
             place="thread",
         )
         self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+
+    # -- evaluation
+
+    def _evaluate(self) -> None:
+        self.window.stage.show_page("evaluation")
+        self.evaluating.run()
+
+    def _export_tables(self) -> None:
+        suggested = f"{self.faces.name}.json"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export tables"), suggested, TABLES)
+        if name:
+            self.evaluating.export_tables(_with_ending(name, kind.partition("*")[2].rstrip(")") or ".json"))
+
+    def _copy_latex(self) -> None:
+        from facelens.session import evaluating
+
+        evaluation = self.workspace.evaluation
+        assert evaluation is not None  # the action's condition
+        QGuiApplication.clipboard().setText(evaluating.latex(evaluation))
+        self.window.statusBar().showMessage(tr("Table copied as LaTeX"), 6000)
+
+    def _export_policy(self) -> None:
+        suggested = f"{self.faces.name} policy.json"
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export policy"), suggested, "JSON (*.json)")[0]:
+            self.evaluating.export_policy(_with_ending(name, ".json"))
+
+    def _export_curves(self) -> None:
+        suggested = f"{self.faces.name} evaluation.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
+        if name:
+            self.evaluating.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
 
     def _build(self, kind: str, folds: int, per_fold: int, seed: int) -> None:
         name = QFileDialog.getSaveFileName(self.window, tr("Save the list"), kind)[0]

@@ -305,6 +305,8 @@ class FlowLayout(QLayout):
         area = rect.adjusted(margins.left(), margins.top(), -margins.right(), -margins.bottom())
         x, y, line = area.x(), area.y(), 0
         for item in self._items:
+            if item.isEmpty():  # hidden: no gap either
+                continue
             size = item.sizeHint()
             width = min(size.width(), max(area.width(), 1))
             if x > area.x() and x + width > area.right() + 1:

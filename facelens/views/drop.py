@@ -17,8 +17,10 @@ from facelens.words import escaped, plural, tr
 TITLES = {
     "open": ("Open as a new gallery", ""),
     "model": ("Use as a model", ""),
+    "detector": ("Find faces with this detector", "in the open gallery"),
     "vectors": ("Import as vectors", "for the open gallery"),
     "add": ("Add to the open gallery", "identities are joined by name"),
+    "pairs": ("Use as the test of the open gallery", "compare the pairs it lists"),
 }
 
 
@@ -55,6 +57,9 @@ class DropVeil(QWidget):
         if kind == "model":
             self.targets = ("model",)
             self.text = " · ".join((self._names(), tr("it is read, nothing in it is run")))
+        elif kind == "detector":
+            self.targets = ("detector",)
+            self.text = " · ".join((self.text, tr("a face detector (YuNet)")))
         elif kind == "vectors":
             self.targets = ("vectors",)
             if not may_add:
@@ -80,6 +85,8 @@ class DropVeil(QWidget):
         else:
             parts = (self.text, found.title, self._count(found) if found.pictures else "", found.note)
             self.text = " · ".join(part for part in parts if part)
+            if found.kind == "pairs" and may_add:
+                self.targets = ("pairs", "open")
 
     def _count(self, found: readers.Recognised) -> str:
         pictures = plural(found.pictures, "{n} picture", "{n} pictures")
@@ -129,7 +136,7 @@ class DropVeil(QWidget):
     def _large(self, painter: QPainter, box: QRectF, key: str) -> None:
         refused = bool(self.problem)
         middle = box.center().y()
-        icon = "cross" if refused else {"model": "cube"}.get(key, "download")
+        icon = "cross" if refused else {"model": "cube", "detector": "search"}.get(key, "download")
         mark = QRectF(box.center().x() - 20, middle - 62, 40, 40)
         icons.paint(painter, mark, icon, "bad" if refused else "accent", width=0.9)
         title = tr(TITLES[key][0])

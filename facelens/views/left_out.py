@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from facelens.errors import FaceLensError
-from facelens.session import tasks
+from facelens.images import quarantine
+from facelens.session import folders, tasks
 from facelens.views.controls import label, plain_tip
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
@@ -20,6 +22,7 @@ class LeftOut(QWidget):
     """A list; a double click looks at the picture."""
 
     look = Signal(object)  # an id has 63 bits, more than a Qt int
+    retried = Signal()  # pictures that crashed the decoder may be read again
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
@@ -34,8 +37,13 @@ class LeftOut(QWidget):
         self.csv = QPushButton(tr("Export as CSV…"))
         self.csv.setToolTip(tr("Path and reason of each picture that was left out"))
         self.csv.clicked.connect(self._on_csv)
+        self.again = QPushButton(tr("Try crashing pictures again"))
+        self.again.setToolTip(tr("Embedding reads them once more; one that crashes again is left out again"))
+        self.again.clicked.connect(self._on_again)
         foot = QHBoxLayout()
+        foot.setSpacing(8)
         foot.addWidget(self.csv)
+        foot.addWidget(self.again)
         foot.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -51,6 +59,7 @@ class LeftOut(QWidget):
         self.line.setText(
             plural(len(skipped), "{n} picture has no vector.", "{n} pictures have no vector.") if skipped else ""
         )
+        self.again.setVisible(bool(skipped) and self._crashing() > 0)
         self.list.clear()
         for face, why in skipped[:MOST]:
             row = faces.row_of(face) if faces is not None else None
@@ -59,6 +68,21 @@ class LeftOut(QWidget):
                 item.setData(Qt.ItemDataRole.UserRole, face)
                 item.setToolTip(plain_tip(escaped(str(faces.path(row)))))
                 self.list.addItem(item)
+
+    def _crashing(self) -> int:
+        faces = self.desk.workspace.faces
+        ids = {face for face, _ in self.skipped}
+        return len(ids & quarantine.kept_out(faces, folders.quarantine()).keys()) if faces is not None else 0
+
+    def _on_again(self) -> None:
+        faces = self.desk.workspace.faces
+        if faces is not None:
+            try:
+                quarantine.release(faces, folders.quarantine(), np.array([face for face, _ in self.skipped], np.int64))
+            except FaceLensError as error:
+                self.desk.notify(error)
+                return
+            self.retried.emit()
 
     def _on_csv(self) -> None:
         suggested = f"{self.name} left out.csv"

@@ -33,6 +33,7 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.errors import NeedsChoice
+from facelens.session import folders
 from facelens.session.actions import ACTIONS, BY_ID, MENUS
 from facelens.session.glance import glance
 from facelens.session.jobs import Job, JobQueue, State
@@ -47,6 +48,7 @@ from facelens.views.controls import Dock, Segmented, label, tool_button, vertica
 from facelens.views.docks import DOCKS
 from facelens.views.docks.jobs import progress_text
 from facelens.views.drop import DropVeil
+from facelens.views.finding import FindFaces, Finding
 from facelens.views.modelling import Modelling
 from facelens.views.notices import Notices
 from facelens.views.opening import Opening
@@ -68,7 +70,7 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
     "browse": ("sources", "filter", "identities", "inspector", "jobs", "log"),
     "match": ("inspector",),
     "upgrade": (),
-    "report": ("jobs", "log"),
+    "report": (),
 }
 FACE_MENU = (
     ("view.loupe", "view.compare"),
@@ -126,7 +128,7 @@ class MainWindow(QMainWindow):
         self.bridge = Bridge(self)
         self.store = store or Store()
         self.jobs = JobQueue(post=self.bridge.post)
-        self.thumbnails = Thumbnails(parent=self)
+        self.thumbnails = Thumbnails(quarantined=folders.quarantine(), parent=self)
         self.desk = Desk(
             store=self.store,
             jobs=self.jobs,
@@ -140,6 +142,11 @@ class MainWindow(QMainWindow):
         )
         self.modelling = Modelling(self.desk, self)
         self.opening = Opening(self.desk, choose=self._on_choice, opened=self.modelling.look_up_all)
+        self.finding = Finding(
+            self.desk,
+            say=lambda title, text: self.notices.show(title, text, kind="info"),
+            found=self.modelling.look_up_all,
+        )
         self.stage = Stage(self.desk)
         self.setCentralWidget(self.stage)
         self.docks: dict[str, Dock] = {}
@@ -549,15 +556,36 @@ class MainWindow(QMainWindow):
             for path in paths:
                 if path == paths[0] or glance(path) == "model":
                     self.open_model(path)
+        elif paths and doing == "detector":
+            self.find_faces(paths[0])
         elif paths and doing == "vectors":
             self.import_vectors(paths[0])
+        elif paths and doing == "pairs":
+            self.opening.take_pairs(paths[0])
         elif paths:
             self.opening.open(paths[0], add=doing == "add")
 
     def open_model(self, path: Path) -> None:
-        """Show the models and say what the file is."""
+        """Show the models and say what the file is; a face detector is no model, and is offered as what it is."""
+        if glance(path) == "detector":
+            self.find_faces(path)
+            return
         self.stage.show_page("models")
         self.modelling.load(path)
+
+    def find_faces(self, detector: Path | None = None) -> None:
+        """Ask how to find the faces of the open gallery; a `detector` without one is kept for later."""
+        if self.store.workspace.faces is None:
+            if detector is not None:
+                self.desk.settle(detector=str(detector.absolute()))
+                said = tr("{name} finds faces. Open a gallery, then choose Find faces.", name=escaped(detector.name))
+                self.statusBar().showMessage(said, 12000)
+            return
+        dialog = FindFaces(self.desk, self.finding.start, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if detector is not None:
+            dialog.take(detector)
+        dialog.open()
 
     def import_vectors(self, path: Path) -> None:
         """Show the models and take vectors made elsewhere."""

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from facelens.errors import FaceLensError, NeedsChoice
 from facelens.images.faceset import FaceSet, Rows
+from facelens.images.quarantine import Again
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Stored, unique_name, with_norms
@@ -47,16 +48,24 @@ class Modelling:
 
     # -- a file becomes a model
 
-    def load(self, path: Path, *, card: Card | None = None, architecture: str = "", then: str = "") -> None:
+    def load(
+        self, path: Path, *, card: Card | None = None, architecture: str = "", network: str = "", then: str = ""
+    ) -> None:
         """Say what the file is, in the worker, and list it; `then` is told as a message when it worked."""
         path = path.absolute()
         request = Request(
             title=tr("Read {name}", name=escaped(path.name)),
             call=tasks.inspect_model,
             args=(path,),
-            kwargs={"card": card, "architecture": architecture or None, "consents": consent_book()},
+            kwargs={
+                "card": card,
+                "architecture": architecture or None,
+                "network": network or None,
+                "consents": consent_book(),
+            },
             slot=f"inspect:{path}",
             unit="bytes",
+            short=True,
         )
         self.desk.jobs.submit(request, then=lambda job: self._on_inspected(job, path, card=card, said=then))
 
@@ -180,9 +189,15 @@ class Modelling:
             title=tr("Embed with {name}", name=name),
             call=tasks.embed_gallery,
             args=(faces if rows is None else faces.take(rows), found.path),
-            kwargs={"root": vectors_root(self.desk), "card": found.card, "consents": consent_book()},
+            kwargs={
+                "root": vectors_root(self.desk),
+                "card": found.card,
+                "consents": consent_book(),
+                "quarantined": folders.quarantine(),
+            },
             slot=f"embed:{name}",
             unit=tr("faces"),
+            again=Again(folders.quarantine()),
         )
         self.desk.jobs.submit(request, then=lambda job: self._on_embedded(job, name))
 
@@ -242,6 +257,7 @@ class Modelling:
         """After a gallery was opened: what is on disk for it."""
         for name in (one.card.name for one in self.desk.workspace.models):
             self.look_up(name)
+        self.look_up_imported()
 
     def _set_vectors(self, name: str, features: FeatureSet | None, stored: Stored | None) -> None:
         workspace = self.desk.workspace
@@ -263,7 +279,7 @@ class Modelling:
         self.desk.store.update(initiator=self, **changes)
 
     def delete_vectors(self, name: str) -> None:
-        """Delete the vectors of a model for the open gallery from the disk; imported ones are only let go."""
+        """Delete the vectors of a model, or imported ones, for the open gallery from the disk."""
         from facelens.features.store import Store
 
         stored = self.desk.workspace.stored.get(name)
@@ -273,6 +289,8 @@ class Modelling:
             return
         text = tr("Delete the vectors of {name} for this gallery?", name=name)
         detail = tr("Embedding makes them again. Pictures and the model file are not touched.")
+        if self.desk.workspace.inspection(name) is None:
+            detail = tr("Importing brings them back. Pictures and the file they came from are not touched.")
         if stored.size and not self.ask(text, detail, yes=tr("Delete"), no=tr("Keep")):
             return
         self.desk.jobs.cancel_slot(f"embed:{name}")
@@ -313,7 +331,7 @@ class Modelling:
             title=tr("Import {name}", name=escaped(path.name)),
             call=tasks.import_vectors,
             args=(path, faces),
-            kwargs={"names": names, "by_order": by_order},
+            kwargs={"names": names, "by_order": by_order, "root": vectors_root(self.desk)},
             slot=f"vectors:{path}",
             unit=tr("vectors"),
         )
@@ -326,9 +344,7 @@ class Modelling:
             self.desk.notify(job.error, trace=job.trace)
         elif job.state is State.DONE and self._still(faces):
             found: tasks.Imported = job.result  # type: ignore[assignment]
-            name = unique_name(escaped(path.stem), self.desk.workspace.model_names)
-            self._set_vectors(name, found.features, None)
-            self.desk.store.update(model=name, initiator=self)
+            self.desk.store.update(model=self._set_imported(found), initiator=self)
             if found.report:
                 self.desk.notify(
                     FaceLensError(
@@ -336,6 +352,38 @@ class Modelling:
                         hint=" ".join(f"{line}." for line in found.report),
                     )
                 )
+
+    def _set_imported(self, found: tasks.Imported) -> str:
+        """Show imported vectors under their name, in the place of the same ones; returns the name."""
+        workspace = self.desk.workspace
+        known = {one.folder: name for name, one in workspace.stored.items()}
+        name = known.get(found.store) if found.store is not None else None  # type: ignore[arg-type]
+        name = name or unique_name(escaped(found.name), workspace.model_names)
+        stored = None
+        if found.store is not None:
+            stored = Stored(found.store, found.store.name, found.size, (), (found.source,))
+        self._set_vectors(name, found.features, stored)
+        return name
+
+    def look_up_imported(self) -> None:
+        """Bring back what was imported for the open gallery before."""
+        faces, root = self.desk.workspace.faces, vectors_root(self.desk)
+        if faces is None or not root.is_dir():
+            return
+        request = Request(
+            title=tr("Read imported vectors"),
+            call=tasks.kept_imports,
+            args=(faces, root),
+            slot="vectors:",
+            place="thread",  # they are mapped here, not copied from the worker
+        )
+
+        def then(job: Job) -> None:
+            if job.state is State.DONE and self._still(faces):
+                for one in job.result:  # type: ignore[attr-defined]
+                    self._set_imported(one)
+
+        self.desk.jobs.submit(request, then=then)
 
     def _ask_names(self, error: NeedsChoice, path: Path) -> None:
         from PySide6.QtWidgets import QFileDialog

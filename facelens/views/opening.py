@@ -11,14 +11,16 @@ import numpy as np
 from facelens.errors import InputError, NeedsChoice
 from facelens.images import readers
 from facelens.images.faceset import FaceSet
+from facelens.images.protocol import Protocol
+from facelens.images.quarantine import Again
 from facelens.resources import sample_data
-from facelens.session import tasks
+from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Recent
-from facelens.session.workspace import Arrangement, Source, for_another_gallery
+from facelens.session.workspace import PLAN, Arrangement, Source, for_another_gallery
 from facelens.views.panel import Desk
-from facelens.words import tr
+from facelens.words import escaped, plural, tr
 
 SMALL = 2_000  # pictures seen at a glance; smaller galleries open in a thread, without waiting for the worker process
 RECENT = 12
@@ -93,12 +95,40 @@ class Opening:
             arrangement=Arrangement(),
             selection=Selection(),
             initiator=self,
-            **for_another_gallery(self.desk.workspace),
+            **{**for_another_gallery(self.desk.workspace), **_asked(reading.protocol if not add else None)},
         )
         if not add:
             self._remember(source)
         self._opened()
         self.check()
+
+    def take_pairs(self, path: Path) -> None:
+        """Use the pairs that a file lists as the test of the open gallery."""
+        faces = self.desk.workspace.faces
+        if faces is None:
+            return
+        request = Request(
+            title=tr("Read {name}", name=escaped(path.name)),
+            call=tasks.read_pairs,
+            args=(path, faces),
+            slot="pairs file",
+            place="thread",
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_pairs(job, faces))
+
+    def _on_pairs(self, job: Job, of: FaceSet) -> None:
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        workspace = self.desk.workspace
+        if job.state is not State.DONE or workspace.faces is None or workspace.faces.digest != of.digest:
+            return
+        protocol = job.result
+        assert isinstance(protocol, Protocol) and protocol.pairs is not None
+        plan = replace(workspace.plan, protocol=protocol.name)
+        self.desk.store.update(protocol=protocol, plan=plan, evaluated=(), initiator=self)
+        n = len(protocol.pairs)
+        said = plural(n, "{n} pair", "{n} pairs")
+        self.desk.tell(" ".join([tr("The test is {name}: {pairs}.", name=protocol.name, pairs=said), *protocol.notes]))
 
     def check(self) -> None:
         """Let the doctor read every picture of the open gallery."""
@@ -108,8 +138,11 @@ class Opening:
                 title=tr("Check {name}", name=faces.name),
                 call=tasks.check_gallery,
                 args=(faces,),
+                kwargs={"quarantined": folders.quarantine()},
                 slot="doctor",
                 unit=tr("pictures"),
+                short=True,
+                again=Again(folders.quarantine()),
             )
             self.desk.jobs.submit(request, then=lambda job: self._on_checked(job, faces))
 
@@ -119,6 +152,7 @@ class Opening:
             self.desk.notify(job.error, trace=job.trace)
         if job.state is not State.DONE or workspace.faces is None or workspace.faces.digest != checked.digest:
             return
+        self.desk.thumbnails.recheck(workspace.faces)
         diagnosis = job.result
         self.desk.store.update(
             diagnosis=diagnosis,
@@ -131,6 +165,7 @@ class Opening:
         """Put the gallery away; nothing on disk changes."""
         self.desk.jobs.cancel_slot("open")
         self.desk.jobs.cancel_slot("doctor")
+        self.desk.jobs.cancel_slot("align")
         for job in self.desk.jobs.jobs:
             if job.request.slot.startswith(("embed:", "vectors:")):
                 self.desk.jobs.cancel(job.number)  # finished faces are kept
@@ -157,3 +192,10 @@ class Opening:
         if not path.exists():
             kept = tuple(old for old in self.desk.settings.recent if Path(old.path) != path)
             self.desk.settle(recent=kept)
+
+
+def _asked(protocol: Protocol | None) -> dict[str, object]:
+    """A test of templates is what its gallery is evaluated by: single pictures are not what it compares."""
+    if protocol is None or protocol.templates is None:
+        return {}
+    return {"plan": replace(PLAN, protocol=protocol.name)}

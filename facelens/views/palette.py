@@ -29,7 +29,7 @@ from facelens.views.controls import draw_text, text_width
 from facelens.words import escaped, tr
 
 ENTRY = Qt.ItemDataRole.UserRole
-WIDTH, MOST = 560, 60
+WIDTH, MOST = 560, 90
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from facelens import limits
 from facelens.errors import FaceLensError
 from facelens.session import folders
 from facelens.session.actions import ACTIONS, MENUS
@@ -184,6 +185,46 @@ def size_text(size: int) -> str:
         if size >= scale:
             return f"{size / scale:.0f} {unit}" if size >= 10 * scale else f"{size / scale:.1f} {unit}"
     return f"{size / 1000:.1f} kB"
+
+
+class LimitsSheet(QDialog):
+    """How large pictures and model files may be."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Limits"))
+        self.setMinimumWidth(440)
+        self.desk = desk
+        self.megapixels = _spin(tr("Megapixels a picture may have"), 1, 2000, desk.settings.megapixels)
+        self.model_gb = _spin(tr("Gigabytes the tensors of a model file may take"), 1, 512, desk.settings.model_gb)
+        form = QFormLayout()
+        form.setHorizontalSpacing(16)
+        form.addRow(tr("Megapixels of a picture"), self.megapixels)
+        form.addRow(tr("Gigabytes of a model file"), self.model_gb)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self._on_save)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(14)
+        column.addWidget(
+            label(
+                tr(
+                    "Damaged or malicious files may claim any size. What is larger than this is refused before memory "
+                    "is spent on it. A picture of 89 megapixels takes some 270 MB while it is read."
+                ),
+                wrap=True,
+            )
+        )
+        column.addLayout(form)
+        column.addWidget(buttons)
+
+    def _on_save(self) -> None:
+        self.desk.settle(megapixels=self.megapixels.value(), model_gb=self.model_gb.value())
+        self.desk.jobs.set_environment(limits.chosen(self.megapixels.value(), self.model_gb.value()))
+        self.accept()
+        self.desk.tell(tr("The limits hold from now on. Check the gallery again to read what was refused."))
 
 
 class BuildPairs(QDialog):

@@ -18,6 +18,7 @@ from PySide6.QtGui import QImage, QPixmap
 from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.images.faceset import FaceSet
+from facelens.images.quarantine import Guard, avoided
 from facelens.words import tr
 
 WHOLE = 0  # the size that stands for the picture as it is stored
@@ -37,8 +38,10 @@ class Key(NamedTuple):
 class _Queue:
     """Requests and answers between the GUI thread and the decoders. Knows nothing of QObjects but the bell."""
 
-    def __init__(self, bell: Callable[[], None]) -> None:
+    def __init__(self, bell: Callable[[], None], folder: Path | None) -> None:
         self._bell = bell
+        self._folder = folder
+        self._guard: Guard | None = None
         self._waiting: OrderedDict[Key, tuple[FaceSet, int]] = OrderedDict()
         self._working: set[Key] = set()
         self._done: list[tuple[Key, QImage | str]] = []
@@ -80,6 +83,19 @@ class _Queue:
         with self._free:
             return not (self._waiting or self._working or self._done)
 
+    def guard(self, faces: FaceSet) -> Guard:
+        """Notes what is being read: a picture that takes the whole program with it is known the next time."""
+        with self._free:
+            if self._guard is None:
+                self._guard = Guard(faces, self._folder)
+            return self._guard
+
+    def end_guard(self) -> None:
+        with self._free:
+            guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.close()
+
     def work(self) -> None:
         """The life of one decoding thread."""
         while True:
@@ -90,7 +106,8 @@ class _Queue:
                     return
                 key, (faces, row) = self._waiting.popitem()
                 self._working.add(key)
-            answer = _decoded(faces, row, key.size)
+            with self.guard(faces).marking(key.face):
+                answer = _decoded(faces, row, key.size)
             with self._free:
                 if key not in self._working or self._stopped:
                     continue
@@ -135,19 +152,29 @@ class Thumbnails(QObject):
 
     ready = Signal(object)  # set of face ids that can be painted now, or are known to be broken
 
-    def __init__(self, *, budget: int = 256 << 20, threads: int | None = None, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        budget: int = 256 << 20,
+        threads: int | None = None,
+        quarantined: Path | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        """`quarantined` is the folder where pictures that crash the decoder are written down."""
         super().__init__(parent)
+        self._quarantined = quarantined
         self._budget = budget
         self._bytes = 0
         self._pixmaps: OrderedDict[Key, QPixmap] = OrderedDict()
         self._whole: OrderedDict[Key, QPixmap] = OrderedDict()
         self._sizes: dict[tuple[int, int], int] = {}  # the size each face was last seen at, to stand in for another
         self._broken: dict[tuple[int, int], str] = {}
+        self._avoided: set[int] = set()
         self._galleries: dict[Path, int] = {}
         self._last: tuple[FaceSet | None, int] = (None, -1)
         self._bell = _Bell()
         self._bell.rang.connect(self._on_rang)
-        self._queue = _Queue(self._bell.rang.emit)
+        self._queue = _Queue(self._bell.rang.emit, quarantined)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(FRAME)
@@ -217,13 +244,33 @@ class Thumbnails(QObject):
         for thread in self._threads:
             thread.join()
         self._threads = []
+        self._queue.end_guard()
         self.forget()
 
     def _gallery(self, faces: FaceSet) -> int:
         # Ids come from paths inside a gallery, so two galleries may share them.
         if self._last[0] is not faces:
+            new = faces.root not in self._galleries
             self._last = faces, self._galleries.setdefault(faces.root, len(self._galleries))
+            if new:
+                self._avoid(faces, self._last[1])
         return self._last[1]
+
+    def _avoid(self, faces: FaceSet, gallery: int) -> set[int]:
+        """Leave alone what would take this process with it; returns the ids."""
+        found = avoided(faces, self._quarantined) if self._quarantined is not None else {}
+        self._avoided = set(found)
+        self._broken.update({(gallery, face): why for face, why in found.items()})
+        return self._avoided
+
+    def recheck(self, faces: FaceSet) -> None:
+        """The doctor has read the gallery: suspects are cleared, or known to be dangerous."""
+        gallery = self._gallery(faces)
+        before = self._avoided
+        for face in before:
+            self._broken.pop((gallery, face), None)
+        if changed := before ^ self._avoid(faces, gallery) | before:
+            self.ready.emit(set(changed))
 
     def _on_rang(self) -> None:
         if not self._timer.isActive():

@@ -20,9 +20,11 @@ from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.resources import sample_data
 from facelens.session import log, tasks
+from facelens.session.drawing import CHARTS
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
+from facelens.session.workspace import Evaluated, Operating
 from facelens.views import theme
 from facelens.views.app import make_application
 from facelens.views.main_window import MainWindow
@@ -81,6 +83,8 @@ class Kept:
     room: Path  # a folder that is deleted after the tour
     once: set[Path] = field(default_factory=set)  # figures that are written
     model: Inspection | None = None
+    second: Inspection | None = None
+    evaluated: tuple[Evaluated, ...] = ()
 
 
 class Guide:
@@ -143,7 +147,10 @@ class Guide:
             self.settle()
         self.window.commands.export_list(self.out / "selection.csv")
         self.settle()
-        self.exported = [*paths, self.out / "selection.csv"]
+        figures = [self.out / f"evaluation {chart}.png" for chart in CHARTS]
+        self.window.commands.evaluating.export_figures(self.out / "evaluation.png")
+        self.settle()
+        self.exported = [*paths, self.out / "selection.csv", *(path for path in figures if path.exists())]
         self.kept.once.update(self.exported)
 
     def arrange(self, **changes: str | bool) -> None:
@@ -219,7 +226,47 @@ def _models(guide: Guide) -> None:
         guide.settle()
 
 
+def _evaluation(guide: Guide) -> None:
+    """A second untrained network, so that there are two to compare; what they say is worth nothing, and it shows."""
+    window, kept = guide.window, guide.kept
+    if kept.second is None:
+        path = kept.room / "second untrained example.safetensors"
+        window.jobs.submit(Request(tr("Make an untrained network"), tasks.untrained_example, (path,), {"seed": 1}))
+        guide.settle()
+        window.open_model(path)
+        guide.settle()
+        kept.second = window.store.workspace.models[1]
+        for name in window.store.workspace.model_names:
+            window.modelling.embed(name)
+            guide.settle()
+    else:
+        assert kept.model is not None
+        window.store.update(models=(kept.model, kept.second))
+        window.modelling.look_up_all()
+        guide.settle()
+    window.store.update(operating=Operating(1e-2), evaluated=kept.evaluated)
+    window.act("layout.upgrade")
+    window.act("evaluate.show")
+    guide.settle()
+    kept.evaluated = window.store.workspace.evaluated
+    page = window.panel("evaluation")
+    page.verification.points.tap(1, len(page.verification.points.model_.columns) - 1)  # type: ignore[attr-defined]
+
+
+def _identification(guide: Guide) -> None:
+    page = guide.window.panel("evaluation")
+    page.show_part("identification")  # type: ignore[attr-defined]
+    page.identification.table.tap(0, 2)  # type: ignore[attr-defined]
+
+
+def _retrieval(guide: Guide) -> None:
+    page = guide.window.panel("evaluation")
+    page.show_part("retrieval")  # type: ignore[attr-defined]
+    page.retrieval.queries.tap(0, 0)  # type: ignore[attr-defined]
+
+
 def _palette(guide: Guide) -> None:
+    guide.window.act("layout.browse")
     guide.window.act("view.grid")
     guide.window.act("palette.open")
     guide.window.palette_card.line.setText("co")
@@ -278,6 +325,9 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("loupe", _loupe),
     ("compare", _compare),
     ("models", _models),
+    ("evaluation", _evaluation),
+    ("identification", _identification),
+    ("retrieval", _retrieval),
     ("palette", _palette),
     ("drop", _drop),
     ("match_layout", _match_layout),

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Each may import itself, those before it, and the modules that stand beside the packages.
 STAGES = ("images", "features", "analyses", "figures", "session", "views")
-BESIDE = {"errors", "progress", "words", "files", "resources", "__version__"}
+BESIDE = {"errors", "progress", "words", "files", "resources", "limits", "compiling", "__version__"}
 
 QT = {"PySide6", "shiboken6", "pyqtgraph"}
 # Slow to import: only inside functions, but for their homes.
@@ -23,10 +23,14 @@ HEAVY: dict[str, tuple[str, ...]] = {
         "features/models/",
         "features/losses/",
         "features/train.py",
+        "features/kinds.py",
+        "features/ranks.py",
+        "features/state.py",
+        "features/material.py",
         "features/extract.py",
         "features/encoder.py",
     ),
-    "numba": ("images/synthetic/kernels.py", "views/kernels.py", "analyses/kernels.py"),
+    "numba": ("images/warping.py",),  # all else through facelens/compiling.py
     **dict.fromkeys(
         ("matplotlib", "umap", "sklearn", "scipy", "pyarrow", "onnxruntime", "ot", "openTSNE", "faiss"), ()
     ),
@@ -129,7 +133,7 @@ def test_planted_violations_are_caught(tmp_path: Path, place: str, source: str, 
         ("views/a.py", "from facelens import words\nfrom facelens.errors import InputError"),
         ("figures/a.py", "def f():\n    import matplotlib"),
         ("features/models/a.py", "import torch"),
-        ("images/synthetic/kernels.py", "import numba"),
+        ("images/warping.py", "import numba"),
         ("session/a.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch"),
         ("__main__.py", "def f():\n    from facelens.views import app"),
         ("images/readers/a.py", "from . import table\nfrom ..faceset import FaceSet"),
@@ -181,8 +185,14 @@ for name in {names!r}:
                 "features.models",
                 "features.losses",
                 "features.train",
+                "features.kinds",
+                "features.ranks",
+                "features.state",
+                "features.material",
                 "features.extract",
                 "features.encoder",
+                "images.warping",
+                "analyses.kernels",
             )
         ),
         ["facelens.views.app", "facelens.views.tour"],

@@ -741,7 +741,7 @@ def test_bombs_are_refused_within_memory_and_time(tmp_path: Path) -> None:
             continue
         assert said != "opened", label
         assert "ended (code" not in said and "forbidden" not in said, (label, said)
-        assert seconds < 8, (label, seconds)  # under 2 s on a quiet machine
+        assert seconds < 19, (label, seconds)  # under 2 s on a quiet machine; at 20 s the child would be stopped
         assert "zip bomb" not in label or "would unpack to" in said, (label, said)
         assert peak < 600, (label, peak)
 

@@ -30,9 +30,10 @@ CHANGES: dict[str, object] = {
     "grid": (7, 7),
     "licence": "MIT",
     "notes": "from the authors",
+    "network": "ema:",
     "options": {"parts": 16},
 }
-SILENT = {"name", "licence", "notes"}
+SILENT = {"name", "licence", "notes", "patch_layer", "grid"}
 
 
 def test_all_fields_are_listed() -> None:

@@ -65,7 +65,7 @@ def test_the_fast_way_to_the_same_numbers(order: str) -> None:
 def test_pieces_are_put_together_in_order(n: int, streams: int) -> None:
     net = weighed(CARD, patches=True, confidence=True)
     encoder, alone = TorchEncoder(net, CARD), TorchEncoder(net, CARD)
-    encoder._streams, alone._streams = streams, 1
+    encoder.streams, alone.streams = streams, 1
     pictures = rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8)
     for ours, theirs in zip(encoder(pictures, patches=True), alone(pictures, patches=True)):
         assert ours is not None and theirs is not None

@@ -11,6 +11,7 @@ from PIL import Image
 
 from facelens.features.card import Card
 from facelens.features.feed import feed, feed_face, resized
+from facelens.images import decode
 from facelens.images.align import TEMPLATES, align
 from facelens.images.decode import PictureError
 from facelens.images.faceset import FaceSet
@@ -66,3 +67,25 @@ def test_faces_of_a_gallery(tmp_path: Path) -> None:
     np.testing.assert_array_equal(feed_face(known, 0, card), feed(PICTURE, POINTS, card))
     with pytest.raises(PictureError):
         feed_face(faces, 1, card)
+
+
+@pytest.mark.parametrize("size", [(112, 112), (250, 250), (1500, 1000)])
+@pytest.mark.parametrize("template", ["arcface112", "none"])
+@pytest.mark.parametrize("crop", [None, (4, 4, 100, 90)])
+def test_pictures_stay_what_they_are_when_the_next_is_read(
+    tmp_path: Path, size: tuple[int, int], template: str, crop: tuple[int, int, int, int] | None
+) -> None:
+    """A thread decodes all its JPEGs into the same memory; what comes out of feeding has to be its own."""
+    for i in range(3):
+        pixels = np.full((*size, 3), 60 * i + 30, np.uint8)
+        Image.fromarray(pixels).save(tmp_path / f"{i}.jpg", quality=95)
+    faces = FaceSet.build("g", tmp_path, paths=[f"{i}.jpg" for i in range(3)], identities=["A"] * 3)
+    inner = (112, 112) if crop is None else (96, 86)
+    card = Card("a", "a", template=template, crop=crop, size=inner)
+    for points in (None, np.stack([TEMPLATES["arcface112"].points.astype(np.float32)] * 3)):
+        fed = [feed_face(replace(faces, landmarks=points), row, card) for row in range(3)]
+        for row, picture in enumerate(fed):
+            np.testing.assert_array_equal(
+                picture, feed(decode.read(tmp_path / f"{row}.jpg"), None if points is None else points[row], card)
+            )
+            assert abs(int(picture[50, 50, 0]) - 60 * row - 30) <= 2

@@ -135,6 +135,35 @@ def test_programs_need_consent(tmp_path: Path) -> None:
     np.testing.assert_allclose(encoder(pictures).vectors, 1.0, atol=1e-5)
 
 
+def test_the_patch_layer_can_be_chosen_for_a_network_of_ours(saved: Path) -> None:
+    seen = library.inspect(saved)
+    assert dict(seen.layers)["stage2"] == "64 × 16 × 16" and seen.card.patch_layer == "stage3"
+    chosen = seen.card.changed(patch_layer="stage2")
+    assert chosen.digest == seen.card.digest  # vectors are the same
+    again = library.inspect(saved, card=chosen)
+    assert again.card.grid == (16, 16) and "  patches   stage2, 16 × 16" in tasks.describe_model(again)
+    none, _ = library.encoder(saved, card=seen.card.changed(patch_layer="", grid=None), threads=1)
+    assert none(np.zeros((1, 64, 64, 3), np.uint8), patches=True).patches is None
+    with pytest.raises(InputError, match="no patch layer"):
+        library.encoder(saved, card=seen.card.changed(patch_layer="stage9"), threads=1)
+
+
+@pytest.mark.parametrize("name", ["divided", "universal"])
+def test_heads_are_encoders_too(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    options = {"backbone": "small_plain", "backbone_options": {}} | ({"parts": 4} if name == "universal" else {})
+    save_file(MODELS[name].fitted(options).build().state_dict(), tmp_path / "net.safetensors")
+    card = MODELS[name].fitted(options).card.changed(name="net")
+    made, seen = library.encoder(tmp_path / "net.safetensors", card=card, threads=1)
+    pictures = np.zeros((2, 64, 64, 3), np.uint8)
+    assert seen.fits and made(pictures, patches=True).patches.shape[2:] == (8, 8)
+    if name == "divided":
+        made, _ = library.encoder(tmp_path / "net.safetensors", card=card.changed(patch_layer="stage1"), threads=1)
+        assert made(pictures, patches=True).patches.shape[2:] == (32, 32)
+    else:
+        assert not seen.layers and made(pictures).confidence.shape == (2, 4)
+
+
 def test_the_patch_layer_of_the_card_is_the_one_that_is_tapped(saved: Path) -> None:
     pictures = np.zeros((1, 64, 64, 3), np.uint8)
     usual, seen = library.encoder(saved, threads=1)
@@ -148,6 +177,59 @@ def test_of_two_networks_in_one_file_one_is_used_and_said(saved: Path, tmp_path:
     both = {f"{prefix}{key}": tensor.clone() for prefix in ("online.", "ema.") for key, tensor in state.items()}
     torch.save(both, tmp_path / "both.pt")
     found = library.inspect(tmp_path / "both.pt")
-    assert found.fits and any("more than one network" in note and "ema." in note for note in found.notes)
+    assert found.fits and any(
+        "more than one network" in note and "under ema is used, not online." in note for note in found.notes
+    )
     encoder, _ = library.encoder(tmp_path / "both.pt", threads=1)
     assert encoder.dimensions == 128
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    """Two networks in one state dict, and a third, of another architecture, in another."""
+    torch.manual_seed(1)
+    online, ema, student = (MODELS[name].build() for name in ("small_plain", "small_plain", "small_depthwise"))
+    both = {
+        f"{prefix}{key}": value
+        for prefix, of in (("online.", online), ("ema.", ema))
+        for key, value in of.state_dict().items()
+    }
+    torch.save({"state_dict": both, "student": student.state_dict(), "epoch": 3}, tmp_path / "several.pt")
+    return tmp_path / "several.pt"
+
+
+def test_which_of_several_networks_can_be_chosen(several: Path) -> None:
+    words = {library.network_words(one) for one in library.inspect(several).networks}
+    assert words == {"state_dict, ema", "state_dict, online", "student"}
+    pictures = rng.integers(0, 255, (2, 64, 64, 3), np.uint8)
+    vectors = {}
+    for name in ("online", "ema", "student"):
+        seen = library.inspect(several, network=name)
+        assert seen.fits and library.network_words(seen.networks[0]).endswith(name) and len(seen.networks) > 1
+        assert seen.card.network == seen.networks[0] and seen.card.name.endswith(f"{name})")
+        made, again = library.encoder(several, card=seen.card, threads=1)  # as the card remembers it
+        assert again.card == seen.card
+        vectors[name] = made(pictures).vectors
+        np.testing.assert_array_equal(
+            library.encoder(several, network=name, threads=1)[0](pictures).vectors, vectors[name]
+        )
+    assert vectors["student"].shape == (2, 96) and not np.allclose(vectors["online"], vectors["ema"])
+    with pytest.raises(InputError, match="holds no network teacher") as caught:
+        library.inspect(several, network="teacher")
+    assert "student" in caught.value.hint
+
+
+def test_a_chosen_network_can_be_another_architecture(several: Path) -> None:
+    card = library.inspect(several).card
+    cards.save(card, cards.beside(several))
+    seen = library.inspect(several, network="student")
+    assert seen.card.architecture == "small_depthwise" and not seen.from_card
+    cards.save(seen.card, cards.beside(several))
+    assert library.inspect(several).card.architecture == "small_depthwise"
+    assert any(line.startswith("  network   student; also there: state_dict") for line in tasks.describe_model(seen))
+
+
+def test_a_file_with_one_network_offers_no_choice(saved: Path) -> None:
+    assert library.inspect(saved).networks == ()
+    with pytest.raises(InputError, match="holds no network"):
+        library.inspect(saved, network="ema")

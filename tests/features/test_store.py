@@ -15,7 +15,7 @@ from facelens.errors import DiskFull, InputError
 from facelens.features import shard, store
 from facelens.features.card import Card
 from facelens.features.store import Damaged, MappedFeatures, Store, fingerprint, picture_keys
-from facelens.images.faceset import FaceSet
+from facelens.images.faceset import FaceSet, Opened
 
 D = 8
 CARD = Card("test net", "small", dimensions=D)
@@ -66,6 +66,25 @@ def test_what_goes_in_comes_out(tmp_path: Path, shards: int) -> None:
     assert found.confidence is None and found.provenance.card == CARD and found.provenance.weights == WEIGHTS
     assert found.provenance.model == "test net" and "numpy" in found.provenance.versions
     assert again.size == sum(path.stat().st_size for path in again.folder.iterdir()) and again.notice == ""
+
+
+def test_where_the_gallery_was_opened_from_is_kept(tmp_path: Path) -> None:
+    from facelens.images import readers
+
+    (tmp_path / "g" / "ann").mkdir(parents=True)
+    (tmp_path / "g" / "ann" / "1.jpg").write_bytes(b"\xff\xd8")
+    faces = readers.read(tmp_path / "g", kind="folders", options={"root": "x"}).faces
+    assert pickle.loads(pickle.dumps(faces)).opened == faces.opened
+    name = fingerprint(faces, weights=WEIGHTS, card=CARD)
+    cache = tmp_path / "cache"
+    assert Store.create(cache, name, card=CARD).opened is None
+    kept = Store.create(cache, name, card=CARD, opened=faces.opened)  # a store of an earlier version learns it
+    assert kept.opened == Opened(tmp_path / "g", "folders", {"root": "x"})
+    assert Store.create(cache, name, card=CARD).opened == Store.open(cache, name).opened == faces.opened
+    elsewhere = Opened(tmp_path / "g" / "list.csv")
+    Store.create(cache, name, card=CARD, opened=elsewhere)
+    assert Store.open(cache, name).opened == elsewhere
+    assert faces.take(np.array([0])).opened == faces.opened
 
 
 def test_the_order_of_the_faces_asked_for(tmp_path: Path) -> None:

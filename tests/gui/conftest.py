@@ -120,13 +120,20 @@ def children() -> set[int]:
     return found
 
 
+def _address(widget: QWidget) -> int:
+    """Of the widget itself: what Python holds of a widget of Qt's own is made anew each time."""
+    from shiboken6 import getCppPointer
+
+    return int(getCppPointer(widget)[0])
+
+
 class _Leftovers:
     """What is there now, to be compared with what is there after the test."""
 
     def __init__(self) -> None:
         self.threads = set(threading.enumerate())
         self.children = children()
-        self.widgets = {id(widget) for widget in QApplication.topLevelWidgets()}
+        self.widgets = {_address(widget) for widget in QApplication.topLevelWidgets()}
 
     def check(self) -> None:
         gc.collect()
@@ -136,7 +143,7 @@ class _Leftovers:
         threads = [name for name in threads if not name.startswith("encode_")]  # one pool for the whole process
         assert not threads, f"threads were left behind: {threads}"
         assert not children() - self.children, f"processes were left behind: {children() - self.children}"
-        widgets = [w for w in QApplication.topLevelWidgets() if id(w) not in self.widgets]
+        widgets = [w for w in QApplication.topLevelWidgets() if _address(w) not in self.widgets]
         named = [f"{type(w).__name__}({w.objectName() or w.windowTitle()})" for w in widgets]
         # Qt itself keeps one tooltip and the popups of combo boxes of its own.
         assert not [name for name in named if not name.startswith("QLabel")], f"widgets were left behind: {named}"

@@ -101,7 +101,8 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         "vectors.export",
         "vectors.delete",
     }  # see test_models.py
-    for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models}:
+    of_results = {id for id in BY_ID if id.startswith("evaluate.") and id != "evaluate.show"}  # see test_evaluation.py
+    for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models, *of_results}:
         window.store.update(faces=full.faces, source=full.source, diagnosis=full.diagnosis)
         window.store.update(
             arrangement=Arrangement(filter="blur >= 0"),
@@ -289,3 +290,18 @@ def test_enter_does_not_delete_local_data(browsing: MainWindow, pump: Callable) 
     QTest.keyClick(dialog, Qt.Key.Key_Return)
     pump()
     assert browsing.desk.settings.recent, "Enter closed the sheet and deleted nothing"
+
+
+def test_limits_are_set_in_the_window(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    from facelens import limits
+    from facelens.views.sheets import LimitsSheet
+
+    monkeypatch.setenv(limits.MEGAPIXELS, "")
+    monkeypatch.setenv(limits.MODEL_GB, "")
+    window.act("limits.show")
+    (sheet,) = window.findChildren(LimitsSheet)
+    assert (sheet.megapixels.value(), sheet.model_gb.value()) == (89, 8)
+    sheet.grab()
+    sheet.megapixels.setValue(150)
+    sheet._on_save()
+    assert window.desk.settings.megapixels == 150 and limits.megapixels() == 150

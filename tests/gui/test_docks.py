@@ -35,7 +35,7 @@ from facelens.views.docks.sources import SourcesDock
 from facelens.views.main_window import MainWindow
 from facelens.views.panels import PANELS
 
-ALL = [cls for cls, _ in DOCKS] + list(PANELS)
+ALL = [cls for cls, _ in DOCKS] + [page.load() for page in PANELS]
 CTRL, ALT, NONE = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.AltModifier,
@@ -400,6 +400,7 @@ def test_progress_cancel_retry_dismiss(panel: Callable, desk, until: Callable, s
     assert row.retry.isVisible() and row.cancel.toolTip() == "Remove from the list"
     gate.set()
     row.retry.click()
+    row.retry.click()  # before the list has heard that it waits again
     until(lambda: desk.jobs.job(number).state is State.DONE)
     settle(desk)
     assert dock.rows[number].line.text().startswith("10 done · ")
@@ -457,6 +458,12 @@ def test_the_list_is_bounded_and_newest_first(panel: Callable, desk, settle: Cal
         (Job(1, Request("a", failing), State.FAILED, error=ValueError("x")), "failed: ValueError"),
         (Job(1, Request("a", failing), State.DONE, 9, 9, started=1.0, finished=3.5), "9 done · 2.5 s"),
         (Job(1, Request("a", failing), State.DONE), "done"),
+        (
+            Job(1, Request("a", failing, unit=""), State.RUNNING, 900, 3000, "A", rate=40.0, eta_seconds=9.0),
+            "A · 30 % · 9 s left",
+        ),
+        (Job(1, Request("a", failing, unit=""), State.DONE, 3000, 3000, started=0.0, finished=180.0), "done · 3 min"),
+        (Job(1, Request("a", failing, unit=""), State.CANCELLED, 900, 3000), "cancelled"),
     ],
 )
 def test_progress_text(job: Job, text: str) -> None:

@@ -69,6 +69,28 @@ def test_the_lower_target_adds(browsing: MainWindow, make_gallery: Callable, tmp
     assert len(browsing.store.workspace.faces) == 14
 
 
+def test_a_list_of_pairs_becomes_the_test(browsing: MainWindow, tmp_path: Path, settle: Callable) -> None:
+    faces = browsing.store.workspace.faces
+    assert faces is not None
+    a, b, c = (faces.paths[row].decode() for row in range(3))
+    table = tmp_path / "my pairs.csv"
+    table.write_text(f"a,b,same\n{a},{b},1\n{b},{c},0\nnobody.jpg,{c},0\n")
+    data = carried(table)
+    enter(browsing, data)
+    assert browsing.veil.targets == ("pairs", "open") and not browsing.veil.problem
+    browsing.grab()
+    drop(browsing, data, QPoint(700, 400))
+    settle(browsing)
+    workspace = browsing.store.workspace
+    assert workspace.faces is faces and workspace.protocol is not None and workspace.protocol.pairs is not None
+    assert workspace.protocol.pairs.pairs.tolist() == [[0, 1], [1, 2]] and workspace.plan.protocol == "my pairs.csv"
+    table.write_text("a,b,same\nx.jpg,y.jpg,1\n")
+    enter(browsing, data)
+    drop(browsing, data, QPoint(700, 400))
+    settle(browsing)
+    assert browsing.store.workspace.protocol is workspace.protocol
+
+
 def test_without_a_gallery_there_is_nothing_to_add_to(window: MainWindow, tiny_faces: Path) -> None:
     data = carried(tiny_faces)
     enter(window, data)

@@ -22,6 +22,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QMessa
 from facelens.errors import InputError
 from facelens.features import card as cards
 from facelens.features import extract, whatif
+from facelens.features.store import stores
+from facelens.images import quarantine
 from facelens.session import folders, tasks
 from facelens.session.actions import BY_ID
 from facelens.session.selection import Selection
@@ -338,14 +340,14 @@ def test_cancel_keeps_finished_faces_and_embedding_goes_on_from_there(
 ) -> None:
     real = extract.embed
 
-    def held(faces, encoder, store, *, batch, tick):
+    def held(faces, encoder, store, *, batch, tick, **other):
         def wait(done: int, total: int, note: str = "") -> None:
             tick(done, total, note)
             while done >= 4:
                 tick(done, total, note)  # raises when the job is cancelled
                 time.sleep(0.002)
 
-        return real(faces, encoder, store, batch=4, tick=wait)
+        return real(faces, encoder, store, batch=4, tick=wait, **other)
 
     monkeypatch.setattr(extract, "embed", held)
     shown = load(browsing, net(), settle)
@@ -861,3 +863,101 @@ def test_every_action_of_models(
         settle(embedded)
     assert (tmp_path / "out.npz").is_file() and not embedded.store.workspace.models and not embedded.notices.cards
     assert BY_ID["model.embed"].needs(embedded.store.workspace) == "Needs a model. Open one first (Ctrl+M)."
+
+
+def test_a_picture_that_crashes_the_decoder_is_left_out_until_the_user_asks_for_another_try(
+    browsing: MainWindow, net: Callable, settle: Callable
+) -> None:
+    faces = browsing.store.workspace.faces
+    assert faces is not None
+    folders.quarantine().mkdir(parents=True, exist_ok=True)
+    quarantine._note(folders.quarantine(), faces, {int(faces.ids[5]): "crashed"})
+    shown = load(browsing, net(), settle)
+    shown.embed.click()
+    settle(browsing)
+    assert browsing.store.workspace.embedded("net") == (11, 12)
+    assert "1 picture crashes the decoder." in shown.notes.text()
+    shown.switch.button("skipped").click()
+    assert shown.left_out.list.item(0).text() == f"{faces.file_name(5)}   crashed the decoder twice and was skipped"
+    assert shown.left_out.again.isVisible()
+    shown.left_out.again.click()
+    settle(browsing)
+    assert browsing.store.workspace.embedded("net") == (12, 12)
+    assert not shown.left_out.again.isVisible()
+
+
+def test_the_patch_layer_is_chosen_in_the_card_and_vectors_stay(embedded: MainWindow, settle: Callable) -> None:
+    shown = page(embedded)
+    form = shown.form
+    assert form.patch.isEnabled() and form.patch.currentText() == "stage3  128 × 8 × 8"
+    form.patch.setCurrentIndex(form.patch.findText("stage2  64 × 16 × 16"))
+    form.patch.activated.emit(form.patch.currentIndex())
+    form.save.click()
+    settle(embedded)
+    card = embedded.store.workspace.models[0].card
+    assert (card.patch_layer, card.grid) == ("stage2", (16, 16))
+    assert embedded.store.workspace.embedded("net") == (12, 12)
+
+
+def test_which_network_of_a_file_is_chosen_in_the_card(window: MainWindow, settle: Callable, tmp_path: Path) -> None:
+    import torch
+
+    from facelens.features.models import MODELS
+
+    state = MODELS["small_plain"].build().state_dict()
+    torch.save({"model": state, "ema": {key: value + 1 for key, value in state.items()}}, tmp_path / "two.pt")
+    shown = load(window, tmp_path / "two.pt", settle)
+    combo = shown.form.network
+    assert combo.isVisible() and [combo.itemText(i) for i in range(2)] == ["model", "ema"]
+    window.grab()
+    combo.setCurrentIndex(1)
+    combo.activated.emit(1)
+    settle(window)
+    (found,) = window.store.workspace.models
+    assert found.card.network == "ema:" and found.card.name == "two (ema)" and combo.currentText() == "ema"
+
+
+def test_a_file_with_one_network_has_no_such_row(window: MainWindow, net: Callable, settle: Callable) -> None:
+    assert not load(window, net(), settle).form.network.isVisible()
+
+
+def test_imported_vectors_are_kept_come_back_and_can_be_deleted(
+    embedded: MainWindow, settle: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faces = embedded.store.workspace.faces
+    assert faces is not None
+    found = embedded.store.workspace.features["net"].vectors[:].copy()
+    found[3] = 0
+    np.savez(tmp_path / "mine.npz", vectors=found, names=np.array([os.fsdecode(path) for path in faces.paths]))
+    embedded.import_vectors(tmp_path / "mine.npz")
+    settle(embedded)
+    shown = page(embedded)
+    workspace = embedded.store.workspace
+    assert shown.chosen == "mine" and shown.delete.isVisible() and " kB" in shown.delete.text()
+    assert "Imported from mine.npz, SHA-256 " in shown.notes.text()
+    assert workspace.stored["mine"].folder.is_dir() and workspace.features["mine"].invalid.tolist() == [faces.ids[3]]
+    embedded.import_vectors(tmp_path / "mine.npz")  # once more: the same ones
+    settle(embedded)
+    assert list(embedded.store.workspace.features) == ["net", "mine"]
+    (info,) = [one for one in stores(workspace.stored["mine"].folder.parent) if one.model == "mine"]
+    assert info.rows == 12
+
+    source = embedded.store.workspace.source
+    assert source is not None
+    embedded.act("gallery.close")
+    settle(embedded)
+    assert "mine" not in embedded.store.workspace.features
+    (tmp_path / "mine.npz").unlink()
+    embedded.opening.open(source.path)
+    settle(embedded)
+    back = embedded.store.workspace.features["mine"]
+    assert len(back) == 12 and back.invalid.tolist() == [faces.ids[3]]
+    np.testing.assert_array_equal(back.unit(faces.ids[:1])[0][0], found[0] / back.norms[0])
+    assert back.provenance.weights == "" and back.provenance.model == "mine"
+
+    embedded.store.update(model="mine")
+    asked = answering(monkeypatch, "Delete")
+    folder = embedded.store.workspace.stored["mine"].folder
+    embedded.act("vectors.delete")
+    assert "Delete the vectors of mine" in asked[0] and not folder.exists()  # type: ignore[operator]
+    assert "mine" not in embedded.store.workspace.model_names

@@ -14,6 +14,7 @@ from facelens.resources import sample_data
 from facelens.session.settings import Recent, Settings
 from facelens.views.main_window import MainWindow
 from facelens.views.preview import ImportPreview
+from tests.gui.conftest import draw
 
 
 def recents(window: MainWindow) -> list[str]:
@@ -225,7 +226,7 @@ def test_closing_the_gallery_while_it_is_checked(browsing: MainWindow, settle: C
 def test_a_doctor_who_fails_is_told(browsing: MainWindow, monkeypatch: pytest.MonkeyPatch, settle: Callable) -> None:
     from facelens.session import tasks
 
-    def ill(faces, *, tick):
+    def ill(faces, *, tick, **other):
         raise ValueError("the doctor is ill")
 
     monkeypatch.setattr(tasks, "check_gallery", ill)
@@ -255,3 +256,18 @@ def test_a_missing_sample_is_told(
     window.act("gallery.open_sample")
     settle(window)
     assert len(window.notices.cards) == 1
+
+
+def test_a_test_of_templates_is_what_is_asked_for(window: MainWindow, tmp_path: Path, settle: Callable) -> None:
+    crops, meta = tmp_path / "loose_crop", tmp_path / "meta"
+    meta.mkdir()
+    for i in range(4):
+        draw(crops / f"{i}.png", i)
+    (meta / "ijbc_face_tid_mid.txt").write_text("0.png 10 1\n1.png 10 2\n2.png 11 3\n3.png 20 4\n")
+    (meta / "ijbc_template_pair_label.txt").write_text("10 11 1\n10 20 0\n")
+    window.opening.open(tmp_path)
+    settle(window)
+    workspace = window.store.workspace
+    assert workspace.protocol.templates is not None and workspace.plan.protocol == workspace.protocol.name == "IJB-C"
+    window.act("gallery.close")
+    assert window.store.workspace.plan.protocol == "all pairs"

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from facelens.errors import InputError
+from facelens.images import quarantine
 from facelens.images.faceset import FaceSet
 from facelens.views import thumbnails as module
 from facelens.views.thumbnails import Thumbnails
@@ -181,3 +182,36 @@ def test_dies_without_close_and_lets_its_threads_go(qtbot) -> None:
     for thread in threads:
         thread.join(5)
         assert not thread.is_alive()
+
+
+def test_a_picture_that_was_read_when_the_program_died_is_left_alone_until_it_has_been_tried(
+    tmp_path: Path, qtbot
+) -> None:
+    pictures = gallery(tmp_path / "g", 4)
+    book = tmp_path / "q"
+    book.mkdir()
+    marks = np.zeros((quarantine.SLOTS, 2), np.int64)
+    marks[3] = pictures.ids[1], 1
+    (book / "reading-1-0.marks").write_bytes(marks.tobytes())
+    thumbs = Thumbnails(threads=1, quarantined=book)
+    assert thumbs.get(pictures, 1, 64) is None and thumbs.get(pictures, 0, 64) is None
+    qtbot.waitUntil(lambda: thumbs.get(pictures, 0, 64) is not None)
+    assert "tried alone" in (thumbs.broken(int(pictures.ids[1])) or "")
+    with quarantine.guarded(pictures, book):  # what the doctor does: it is innocent
+        pass
+    thumbs.recheck(pictures)
+    assert thumbs.broken(int(pictures.ids[1])) is None
+    qtbot.waitUntil(lambda: thumbs.get(pictures, 1, 64) is not None)
+    assert len(list(book.glob("*.marks"))) == 1  # our own, while we live
+    thumbs.close()
+    assert not list(book.glob("*.marks"))
+
+
+def test_a_quarantined_picture_is_not_decoded_for_a_thumbnail(tmp_path: Path, qtbot) -> None:
+    pictures = gallery(tmp_path / "g", 4)
+    (tmp_path / "q").mkdir()
+    quarantine._note(tmp_path / "q", pictures, {int(pictures.ids[2]): "crashed"})
+    thumbs = Thumbnails(threads=1, quarantined=tmp_path / "q")
+    assert thumbs.get(pictures, 2, 64) is None and thumbs.idle
+    assert thumbs.broken(int(pictures.ids[2])) == "The picture crashed the decoder twice and was skipped."
+    thumbs.close()

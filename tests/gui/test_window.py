@@ -87,6 +87,15 @@ def test_named_layouts(name: str, window: MainWindow) -> None:
     assert visible(window) == set(LAYOUTS["browse"])
 
 
+def test_all_layouts_but_browse_give_the_stage_the_room(window: MainWindow, pump: Callable) -> None:
+    for name in ("match", "upgrade", "report"):
+        window.act(f"layout.{name}")
+        pump()
+        assert window.stage.height() > window.height() - 140, name
+        assert window.stage.width() >= window.width() - 300, name
+    assert window.stage.width() == window.width()
+
+
 def test_a_layout_remembers_what_was_changed_until_it_is_reset(window: MainWindow) -> None:
     window.docks["log"].close()
     window.act("layout.match")
@@ -106,7 +115,7 @@ def test_state_is_restored_after_a_restart(open_window: Callable, close: Callabl
     first = open_window(Settings(theme="light"))
     first.resize(1300, 800)
     first.act("layout.report")
-    first.docks["log"].close()
+    first.docks["jobs"].show()
     first.act("view.larger")  # cannot be used without a gallery
     first.panel("gallery").size_slider.setValue(5)
     close(first)
@@ -252,6 +261,12 @@ def test_a_page_is_made_when_it_is_first_shown(window: MainWindow) -> None:
     assert list(window.stage.panels) == ["gallery", "doctor"]
     assert window.stage.pages.currentWidget() is window.stage.panels["doctor"]
     assert window.stage.pages.count() == len(PANELS)
+
+
+def test_the_table_of_panels_is_right(window: MainWindow) -> None:
+    for page in PANELS:
+        panel = window.stage.panels[page.word]
+        assert (panel.word, panel.title) == (page.word, page.title)
 
 
 def test_closing_stops_everything_and_lets_go(open_window: Callable, tiny_faces: Path, settle: Callable, pump) -> None:

@@ -1,16 +1,32 @@
-"""Alignment against known motions, a naive least-squares fit, and crops that another program made."""
+"""Alignment against known motions, naive loops over its equations, and crops that another program made.
+
+Whatever is said of the warp holds for both ways to do it, with Pillow and compiled.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from facelens.errors import InputError
+from facelens.images import align as aligning
 from facelens.images import decode
 from facelens.images.align import TEMPLATES, align, similarity, warp
+
+
+@pytest.fixture(params=["pillow", "compiled"], autouse=True)
+def way(request, monkeypatch):
+    if request.param == "compiled":
+        aligning.hasten()
+        assert aligning._compiled is not None
+    else:
+        monkeypatch.setattr(aligning, "_compiled", None)
+    return request.param
 
 
 def _random_picture(side: int = 64) -> np.ndarray:
@@ -73,8 +89,111 @@ def test_large_pictures_do_not_alias():
     assert abs(small.mean() - 127.5) < 3
 
 
-@pytest.mark.parametrize("points", [np.full((5, 2), np.nan), np.ones((5, 2))])
+def _motion(rng, *, scale: float, onto: tuple[float, float]) -> np.ndarray:
+    angle = rng.uniform(0, 2 * math.pi)
+    a, b = scale * math.cos(angle), scale * math.sin(angle)
+    return np.array([[a, -b, onto[0]], [b, a, onto[1]]])
+
+
+def _naive(picture: np.ndarray, matrix: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Every pixel by itself: where it comes from, the four around it by their areas; for scales above a half."""
+    height, width = picture.shape[:2]
+    back = np.linalg.inv(np.vstack([matrix, [0, 0, 1]]))
+    moved = np.zeros((*size, 3))
+    for row in range(size[0]):
+        for column in range(size[1]):
+            x, y, _ = back @ [column, row, 1]
+            if not (-0.5 <= x < width - 0.5 and -0.5 <= y < height - 0.5):
+                continue
+            left, top = math.floor(x), math.floor(y)
+            for i, j, share in (
+                (top, left, (1 - x + left) * (1 - y + top)), (top, left + 1, (x - left) * (1 - y + top)),
+                (top + 1, left, (1 - x + left) * (y - top)), (top + 1, left + 1, (x - left) * (y - top)),
+            ):  # fmt: skip
+                moved[row, column] += share * picture[min(max(i, 0), height - 1), min(max(j, 0), width - 1)]
+    return moved
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_warp_is_its_equation(seed):
+    rng = np.random.default_rng(seed)
+    height, width = rng.integers(1, 40, 2)
+    picture = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+    matrix = _motion(rng, scale=rng.uniform(0.51, 3), onto=(rng.uniform(0, 20), rng.uniform(0, 20)))
+    wanted = _naive(picture, matrix, (28, 24))
+    difference = wanted - warp(picture, matrix, (28, 24))
+    assert wanted.any()
+    assert difference.min() > -1e-6 and difference.max() < 1 + 1e-6, "values are cut to whole numbers"
+
+
+def test_both_ways_give_the_same_pixels(monkeypatch):
+    aligning.hasten()
+    compiled, rng, seen = aligning._compiled, np.random.default_rng(1), 0
+    for _ in range(60):
+        height, width = np.exp(rng.uniform(0, math.log(500), 2)).astype(int)
+        picture = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+        matrix = _motion(rng, scale=float(np.exp(rng.uniform(-4, 2))), onto=(0, 0))
+        matrix[:, 2] = [56, 48] - matrix[:, :2] @ (rng.uniform(-0.1, 1.1, 2) * [width, height])
+        for size in ((112, 112), (112, 96), (1, 7)):
+            monkeypatch.setattr(aligning, "_compiled", compiled)
+            first, again = warp(picture, matrix, size), warp(picture, matrix, size)
+            monkeypatch.setattr(aligning, "_compiled", None)
+            assert np.array_equal(first, again)
+            assert np.array_equal(first, warp(picture, matrix, size))
+            seen += bool(first.any())
+    assert seen > 60
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (2, 2), (3000, 2000)])
+def test_pictures_of_any_size_and_even_colour_stay_even(shape):
+    picture = np.full((*shape, 3), (200, 90, 31), np.uint8)
+    scale = 111 / shape[1]
+    matrix = np.array([[scale, 0, 55 - scale * (shape[1] - 1) / 2], [0, scale, 55 - scale * (shape[0] - 1) / 2]])
+    moved = warp(picture, matrix, (111, 111)).reshape(-1, 3)
+    inside = moved.any(1)
+    assert (moved[inside] == (200, 90, 31)).all()
+    assert abs(inside.sum() - 111 * min(111, max(1, 111 * shape[0] / shape[1]))) <= 111
+
+
+def test_grey_stays_grey():
+    picture = np.repeat(_random_picture()[..., :1], 3, axis=2)
+    moved = warp(picture, _motion(np.random.default_rng(2), scale=1.3, onto=(50, 50)), (112, 112))
+    assert moved.any()
+    assert (moved == moved[..., :1]).all()
+
+
+@pytest.mark.parametrize("away", [(-5000, 0), (5000, 0), (0, 1e9), (-1e9, 1e9)])
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_face_outside_the_picture_is_black(away, template):
+    found = align(_random_picture(), TEMPLATES[template].points + away, template)
+    assert found.shape == (*TEMPLATES[template].size, 3)
+    assert not found.any()
+
+
+def test_a_stored_picture_that_may_not_be_written_to():
+    picture = _random_picture()
+    expected = warp(picture, np.eye(2, 3) * 1.5, (64, 64))
+    picture.flags.writeable = False
+    assert np.array_equal(warp(picture, np.eye(2, 3) * 1.5, (64, 64)), expected)
+    assert np.array_equal(warp(picture[::-1][::-1], np.eye(2, 3) * 1.5, (64, 64)), expected)
+
+
+def test_without_the_compiler_everything_goes_on(monkeypatch, caplog):
+    monkeypatch.setattr(aligning, "_compiled", None)
+    monkeypatch.setitem(sys.modules, "facelens.images.warping", None)
+    aligning.hasten()
+    assert aligning._compiled is None
+    assert "without the compiled loop" in caplog.text
+    assert warp(_random_picture(), np.eye(2, 3), (8, 8)).any()
+
+
+@pytest.mark.parametrize("points", [np.full((5, 2), np.nan), np.ones((5, 2)), None])
 def test_points_that_are_no_use_are_refused(points):
+    if points is None:  # as far from the template's shape as points can be: no size and no turn helps
+        face = TEMPLATES["arcface112"].points - TEMPLATES["arcface112"].points.mean(0)
+        both = np.column_stack([face.ravel(), (face @ [[0, 1], [-1, 0]]).ravel()])
+        mirrored = (face * [1, -1]).ravel()
+        points = (mirrored - both @ np.linalg.lstsq(both, mirrored, rcond=None)[0]).reshape(5, 2) + 50
     with pytest.raises(InputError):
         align(_random_picture(), points)
 

@@ -23,6 +23,7 @@ MODEL_ACTIONS = {
     "vectors.export",
     "vectors.delete",
 }
+ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate.policy", "evaluate.figure"}
 
 
 def gallery(people: int = 2, faces: int = 6) -> FaceSet:
@@ -81,10 +82,10 @@ def test_reasons_follow_the_workspace() -> None:
     bare = Workspace(faces=faces)
     assert reasons(bare).keys() == {
         "find.clear", "view.loupe", "view.compare", "select.identity", "faces.exclude", "faces.include_all",
-        "faces.copy_paths", *MODEL_ACTIONS,
+        "faces.copy_paths", *MODEL_ACTIONS, *ANSWER_ACTIONS,
     }  # fmt: skip
     chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
-    assert reasons(chosen).keys() == {"find.clear", "faces.include_all", *MODEL_ACTIONS}
+    assert reasons(chosen).keys() == {"find.clear", "faces.include_all", *MODEL_ACTIONS, *ANSWER_ACTIONS}
     many = Workspace(faces=faces, selection=Selection(ids=ids[:5], current=int(ids[0])))
     assert reasons(many)["view.compare"] == "Needs two to four selected faces; 5 are selected."
     nothing = Workspace(faces=faces, arrangement=Arrangement(filter="zebra"))

@@ -75,6 +75,16 @@ def test_the_same_gallery_twice_is_refused(tmp_path: Path) -> None:
         tasks.joined(faces, faces)
 
 
+def test_two_sides_may_hold_the_same_pictures(tmp_path: Path) -> None:
+    faces = tasks.open_gallery(gallery(tmp_path / "one", {"A": 2, "B": 1})).faces
+    both = tasks.joined(faces, faces, apart=True)
+    assert len(np.unique(both.ids)) == 6 and np.array_equal(both.ids[:3], faces.ids)
+    assert [both.path(row) for row in range(3)] == [both.path(row) for row in range(3, 6)]
+    tasks.build_protocol(faces, tmp_path / "g.bin", folds=1, per_fold=1)
+    packed = tasks.open_gallery(tmp_path / "g.bin").faces
+    assert len(tasks.joined(faces, packed, apart=True)) == 3 + len(packed)
+
+
 def test_a_container_cannot_be_joined(tmp_path: Path) -> None:
     faces = tasks.open_gallery(gallery(tmp_path / "g", {"A": 4, "B": 4})).faces
     tasks.build_protocol(faces, tmp_path / "g.bin", folds=1, per_fold=2)
@@ -101,3 +111,19 @@ def test_build_protocol_can_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         tasks.build_protocol(faces, tmp_path / "pairs.txt", folds=1, per_fold=2, tick=stop)
     assert not (tmp_path / "pairs.txt").exists()
+
+
+def test_imported_vectors_are_a_store_that_knows_its_gallery(tmp_path: Path) -> None:
+    from facelens.features.store import Store, imported
+
+    faces = tasks.open_gallery(gallery(tmp_path / "g", {"A": 2, "B": 3})).faces
+    np.save(tmp_path / "v.npy", np.arange(20, dtype=np.float32).reshape(5, 4) + 1)
+    first = tasks.import_vectors(tmp_path / "v.npy", faces, by_order=True, root=tmp_path / "s")
+    assert first.store is not None and first.name == "v" and first.size > 0
+    kept = Store.open(tmp_path / "s", first.store.name)
+    assert kept.imported is not None and kept.imported["file"] == "v.npy" and kept.opened == faces.opened
+    (tmp_path / "g" / "A" / "0.png").touch()  # vectors made elsewhere do not follow the state of the picture
+    (again,) = tasks.kept_imports(faces, tmp_path / "s")
+    np.testing.assert_array_equal(again.features.vectors, first.features.vectors)
+    other = tasks.open_gallery(gallery(tmp_path / "h", {"A": 2})).faces
+    assert imported(other, tmp_path / "s") == [] and tasks.kept_imports(other, tmp_path / "nowhere") == ()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
+from facelens.images.protocol import Pairs, Protocol
+from facelens.session import workspace
 from facelens.session.filters import FilterError
-from facelens.session.workspace import Arrangement, Workspace, arranged
+from facelens.session.workspace import Arrangement, Evaluated, Workspace, arranged
 
 NONE = np.zeros(0, np.int64)
 
@@ -82,3 +86,38 @@ def test_ids_of_another_gallery_exclude_nothing() -> None:
 def test_bad_filter_is_told() -> None:
     with pytest.raises(FilterError, match="varience"):
         arranged(gallery(), Arrangement("varience > 1"), NONE)
+
+
+def test_a_test_of_the_same_name_is_another_question() -> None:
+    faces = gallery()
+    vectors = FeatureSet(faces.ids, np.ones((40, 2), np.float32), Provenance("f", "net"))
+    desk = Workspace(faces=faces, features={"net": vectors}, model_a="net")
+
+    def asked(*rows: tuple[int, int]) -> tuple[object, ...]:
+        pairs = Pairs(np.array(rows, np.int64), np.ones(len(rows), bool), np.zeros(len(rows), np.int32))
+        return replace(desk, protocol=Protocol("pairs.txt", pairs)).question
+
+    assert asked((0, 1)) == asked((0, 1)) != ()
+    assert asked((0, 1)) != asked((0, 2)) and asked((0, 1)) != desk.question
+
+
+def test_answers_are_kept_as_long_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    def answer(name: str, pairs: int) -> Evaluated:
+        report = SimpleNamespace(scores=SimpleNamespace(score=np.zeros(pairs)))
+        return Evaluated((name,), SimpleNamespace(a=report, b=None))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(workspace, "KEPT_PAIRS", 100)
+    state = Workspace()
+
+    def names(new: Evaluated) -> list[object]:
+        nonlocal state
+        state = replace(state, evaluated=workspace.with_answer(state, new))
+        return [old.question[0] for old in state.evaluated]
+
+    assert [names(answer(name, 10)) for name in "abcde"][-1] == ["e", "d", "c", "b"]
+    assert names(answer("d", 10)) == ["d", "e", "c", "b"]
+    assert names(answer("big", 85)) == ["big", "d"]
+    assert names(answer("huge", 200)) == ["huge"]
+    assert names(answer("huge", 210)) == ["huge"]

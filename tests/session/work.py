@@ -130,3 +130,7 @@ def interrupt_me(*, tick: Tick) -> str:
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.02)
     return "still here"
+
+
+def variable(name: str, *, tick: Tick) -> str:
+    return os.environ.get(name, "not set")

@@ -354,6 +354,8 @@ def _universal(shapes: Shapes) -> dict[str, Any]:
     reports = [compare(name, inner, prefix="") for name in MODELS if name not in ("universal", "divided")]
     best = max(reports, key=lambda report: report.score)
     options: dict[str, Any] = {"backbone": best.architecture, "parts": parts}
+    if hidden := _rows(shapes, "uncertainty.fc1.weight"):
+        options["uncertainty"] = hidden
     return options | ({"backbone_options": dict(best.options)} if best.options else {})
 
 

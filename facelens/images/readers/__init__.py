@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from facelens.errors import InputError
+from facelens.images.faceset import FaceSet, Opened
+from facelens.images.protocol import Protocol
 from facelens.images.readers import bin as bin_file
 from facelens.images.readers import folders, ijb, lfw, manifest, market, table
 from facelens.images.readers.layout import Options, Reader, Reading, Recognised, is_picture_name
@@ -13,7 +15,18 @@ from facelens.images.readers.manifest import Preview, preview
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
 
-__all__ = ["READERS", "Options", "Preview", "Reader", "Reading", "Recognised", "preview", "read", "recognise"]
+__all__ = [
+    "READERS",
+    "Options",
+    "Preview",
+    "Reader",
+    "Reading",
+    "Recognised",
+    "pairs_of",
+    "preview",
+    "read",
+    "recognise",
+]
 
 PAIRS_FILE = "pairs.txt"
 
@@ -41,6 +54,26 @@ def _read_pairs(path: Path, *, options: Options | None = None, tick: Tick = sile
         )
         raise InputError(message, hint=tr("Say in which folder the pictures are."))
     return replace(reading, protocol=protocol, notes=(*reading.notes, *notes))
+
+
+def pairs_of(path: Path, faces: FaceSet) -> tuple[Protocol, tuple[str, ...]]:
+    """The pairs that a file lists (pairs.txt, or a table of two paths and a truth value) as a test of `faces`.
+
+    Paths count from the gallery, from its folder's parent, or from a folder inside, as long as they fit one picture.
+    """
+    if not path.is_file():
+        message = tr("There is nothing at {path}.", path=escaped(str(path)))
+        raise InputError(message, hint=tr("Check the name, or that the drive is connected."))
+    if path.suffix.lower() == ".bin":
+        message = tr("{name} brings its own pictures.", name=escaped(path.name))
+        raise InputError(message, hint=tr("Open it as a gallery; its pairs come with it."))
+    protocol, notes = lfw.protocol(faces, lfw.parse(path))
+    if protocol is None:
+        message = tr(
+            "None of the pairs of {name} is in {gallery}.", name=escaped(path.name), gallery=escaped(faces.name)
+        )
+        raise InputError(message, hint=tr("Its paths must be those of pictures inside the gallery."))
+    return protocol, notes
 
 
 READERS = (
@@ -73,6 +106,13 @@ def read(path: Path, *, kind: str | None = None, options: Options | None = None,
     if not path.exists():
         message = tr("There is nothing at {path}.", path=escaped(str(path)))
         raise InputError(message, hint=tr("Check the name, or that the drive is connected."))
+    reading = _read(path, kind=kind, options=options, tick=tick)
+    said = {name: str(value) for name, value in (options or {}).items() if value is not None}
+    opened = Opened(path.absolute(), kind or "", said)
+    return replace(reading, faces=replace(reading.faces, opened=opened))
+
+
+def _read(path: Path, *, kind: str | None, options: Options | None, tick: Tick) -> Reading:
     if kind is not None:
         reader = next((reader for reader in READERS if reader.kind == kind), None)
         if reader is None:

@@ -3,7 +3,8 @@
 Files      *_face_tid_mid.txt (picture, template, media); *_template_pair_label.txt (template, template, 1 or 0);
            *_name_5pts_score.txt (picture, five points x y, detector score); *_1N_gallery_G1.csv, _G2.csv and
            *_1N_probe*.csv (TEMPLATE_ID, SUBJECT_ID, ...); pictures in loose_crop
-Pairs and groups of the protocol hold template numbers, as in the column "template".
+Pairs and groups of the protocol hold template numbers. A picture may be in several templates: all are in the
+protocol's templates, the columns "template" and "media" hold the first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from facelens.errors import InputError
 from facelens.images.faceset import MEDIA, TEMPLATE, Column, FaceSet
-from facelens.images.protocol import Pairs, Protocol
+from facelens.images.protocol import Pairs, Protocol, Templates
 from facelens.images.readers import table
 from facelens.images.readers.folders import present
 from facelens.images.readers.layout import Options, Reading, Recognised, listed_once
@@ -74,25 +75,29 @@ def read(path: Path, *, options: Options | None = None, tick: Tick = silent) -> 
     media = _integers([row[2] for row in rows], meta)
     notes: list[str] = []
     root = _crops(meta, names, (options or {}).get("root"))
-    keep = _kept(root, names, notes, tick=tick)
+    there = present(root, names, tick=tick)
+    keep = np.array(listed_once(names, there, notes), np.int64)
     if not len(keep):
         message = tr("None of the {n} pictures of {name} is there.", n=len(names), name=escaped(meta.name))
         raise InputError(message, hint=tr("Say in which folder the crops are."), details=str(root))
-    paths = [names[row] for row in keep.tolist()]
+    paths = [names[line] for line in keep.tolist()]
+    members = _templates(names, paths, there, template=template, media=media)
     columns: dict[str, Column] = {TEMPLATE: template[keep], MEDIA: media[keep]}
     landmarks = None
     stem = meta.name[: -len(FACES)]
     if (meta.parent / f"{stem}{POINTS}").is_file():
         landmarks, columns["det_score"] = _points(meta.parent / f"{stem}{POINTS}", paths)
     groups, subjects = _groups(meta.parent, stem)
-    known = set(np.unique(columns[TEMPLATE]).tolist())  # type: ignore[arg-type]
-    groups = {name: templates[np.isin(templates, list(known))] for name, templates in groups.items()}
-    identities = [subjects.get(number) for number in columns[TEMPLATE].tolist()]  # type: ignore[union-attr]
+    known = members.numbers
+    groups = {name: templates[np.isin(templates, known)] for name, templates in groups.items()}
+    identities = _subjects(members, subjects, len(paths))
     if not any(identities):
         notes.append(tr("No gallery or probe file names the subjects, so the faces have no identities."))
     faces = FaceSet.build(_title(meta), root, paths=paths, identities=identities, columns=columns, landmarks=landmarks)
-    pairs = _pairs(meta.parent / f"{stem}{PAIRS}", np.array(sorted(known), np.int64), notes)
-    protocol = Protocol(_title(meta), pairs, groups, groups_of="template") if pairs is not None or groups else None
+    pairs = _pairs(meta.parent / f"{stem}{PAIRS}", known, notes)
+    protocol = None
+    if pairs is not None or groups:
+        protocol = Protocol(_title(meta), pairs, groups, groups_of="template", templates=members)
     return Reading(faces, protocol, tuple(notes))
 
 
@@ -137,17 +142,31 @@ def _crops(meta: Path, names: list[bytes], given: object) -> Path:
     return max(counted)[2]
 
 
-def _kept(root: Path, names: list[bytes], notes: list[str], *, tick: Tick) -> NDArray[np.int64]:
-    there = present(root, names, tick=tick)
-    keep = listed_once(names, there, notes)
-    if len(keep) < there.sum():
-        one = "{n} picture is in a second template and counts only in the first."
-        notes.append(
-            plural(
-                int(there.sum()) - len(keep), one, "{n} pictures are in further templates and count only in the first."
-            )
-        )
-    return np.array(keep, np.int64)
+def _templates(
+    names: list[bytes],
+    paths: list[bytes],
+    there: NDArray[np.bool_],
+    *,
+    template: NDArray[np.int64],
+    media: NDArray[np.int64],
+) -> Templates:
+    """Every line whose picture is there; the same line twice counts once."""
+    row_of = {path: row for row, path in enumerate(paths)}
+    lines = np.flatnonzero(there)
+    rows = np.fromiter((row_of[names[line]] for line in lines.tolist()), np.int64, len(lines))
+    listed = np.stack([template[lines], rows, media[lines]], 1)
+    _, first = np.unique(listed, axis=0, return_index=True)
+    listed = listed[np.sort(first)]
+    return Templates(*(np.ascontiguousarray(column) for column in listed.T))
+
+
+def _subjects(members: Templates, subjects: dict[int, str], n: int) -> list[str | None]:
+    """Who is on each picture: the subject of the first of its templates that has one."""
+    found: list[str | None] = [None] * n
+    for number, row in zip(members.template.tolist(), members.row.tolist(), strict=True):
+        if found[row] is None:
+            found[row] = subjects.get(number)
+    return found
 
 
 def _points(path: Path, paths: list[bytes]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from facelens.compiling import compiled
 
 # what a vertex is made of
 SKIN_FACE, SKIN, HAIR, CLOTH, PLAIN, LENS, GLOSS = 0, 1, 2, 3, 4, 5, 6
 
-_jit = njit(cache=True, error_model="numpy", nogil=True)
+_jit = compiled()
 # Colours may be computed in any order of operations; positions, depths and labels may not.
-_loose = njit(cache=True, error_model="numpy", nogil=True, fastmath=True)
+_loose = compiled(fastmath=True)
 
 
 @_loose

@@ -23,7 +23,7 @@ def progress_text(job: Job) -> str:
         case State.CANCELLED:
             return (
                 tr("cancelled at {done} of {total}; finished work is kept", done=job.done, total=job.total)
-                if job.total
+                if job.total and job.request.unit
                 else tr("cancelled")
             )
         case State.FAILED:
@@ -33,16 +33,18 @@ def progress_text(job: Job) -> str:
                 else tr("failed: {error}", error=type(job.error).__name__)
             )
         case State.DONE:
-            parts = [tr("{n} done", n=_count(job, job.total))] if job.total else [tr("done")]
+            parts = [tr("{n} done", n=_count(job, job.total))] if job.total and job.request.unit else [tr("done")]
             if job.started is not None and job.finished is not None:
                 parts.append(_duration(job.finished - job.started))
             return " · ".join(parts)
     parts = []
-    if job.total:
+    if job.total and job.request.unit:
         parts.append(tr("{done} of {total}", done=_count(job, job.done), total=_count(job, job.total)))
+    elif job.total:  # steps that nobody counts
+        parts.append(tr("{percent} %", percent=int(100 * job.done / job.total)))
     if job.note:
         parts.insert(0, job.note)
-    if job.rate and job.rate >= 1 and job.request.unit != "bytes":
+    if job.rate and job.rate >= 1 and job.request.unit not in ("bytes", ""):
         parts.append(tr("{rate} {unit}/s", rate=round(job.rate), unit=job.request.unit))
     if job.eta_seconds is not None:
         parts.append(tr("{time} left", time=_duration(job.eta_seconds, fine=False)))
@@ -77,7 +79,7 @@ class JobRow(QWidget):
         self.retry = _button("retry", tr("Retry"))
         self.details = _button("info", tr("Details"))
         self.cancel.clicked.connect(lambda: dock.cancel_or_dismiss(number))
-        self.retry.clicked.connect(lambda: dock.desk.jobs.retry(number))
+        self.retry.clicked.connect(lambda: dock.retry(number))
         self.details.clicked.connect(lambda: dock.show_details(number))
         head = QHBoxLayout()
         head.setSpacing(2)
@@ -169,6 +171,11 @@ class JobsDock(Panel):
             self._remove(number)
         else:
             self.desk.jobs.cancel(number)
+
+    def retry(self, number: int) -> None:
+        job = self.desk.jobs.job(number)
+        if job is not None and job.state in (State.FAILED, State.CANCELLED):  # a second click comes too late
+            self.desk.jobs.retry(number)
 
     def show_details(self, number: int) -> None:
         job = next((job for job in self.desk.jobs.jobs if job.number == number), None)

@@ -1,9 +1,33 @@
-"""One file per panel of the stage. PANELS is in display order."""
+"""One file per panel of the stage. PANELS is in display order; a panel's file is imported when it is first shown."""
 
 from __future__ import annotations
 
-from facelens.views.panels.doctor import DoctorPanel
-from facelens.views.panels.gallery import GalleryPanel
-from facelens.views.panels.models import ModelsPanel
+from importlib import import_module
+from typing import NamedTuple
 
-PANELS = (GalleryPanel, DoctorPanel, ModelsPanel)
+from facelens.views.panel import Desk, Panel
+
+
+class Page(NamedTuple):
+    """A panel by its word and title; calling it makes one."""
+
+    word: str
+    title: str
+    place: str  # "file:class" in this folder
+
+    def load(self) -> type[Panel]:
+        """The panel's class; imports its file."""
+        file, name = self.place.split(":")
+        found: type[Panel] = getattr(import_module(f"{__name__}.{file}"), name)
+        return found
+
+    def __call__(self, desk: Desk) -> Panel:
+        return self.load()(desk)
+
+
+PANELS = (
+    Page("gallery", "Gallery", "gallery:GalleryPanel"),
+    Page("doctor", "Doctor", "doctor:DoctorPanel"),
+    Page("models", "Models", "models:ModelsPanel"),
+    Page("evaluation", "Evaluation", "evaluation:EvaluationPanel"),
+)

@@ -103,6 +103,11 @@ class ModelsPanel(Panel):
         self.embed.setMinimumHeight(32)
         self.embed.clicked.connect(lambda: self.work.embed(self.chosen))
         self.there = label(name="small", wrap=True)
+        self.raw = label(name="small", wrap=True)
+        self.raw.setText(
+            tr("These look like whole photographs without landmarks; this model wants faces cut out and aligned.")
+        )
+        self.find_faces = self._button(tr("Find faces…"), tr("With a YuNet file of yours"), "faces.find")
         self.working = Working(margins=(0, 0, 0, 0))
         self.working.cancelled.connect(lambda: self.desk.jobs.cancel_slot(f"embed:{self.chosen}"))
         self.export = self._button(tr("Export vectors…"), tr("npz, Parquet, or TSV with a sprite"), "vectors.export")
@@ -117,6 +122,7 @@ class ModelsPanel(Panel):
         self.form.saved.connect(lambda card: self.work.save_card(self.chosen, card))
         self.form.reverted.connect(self._on_revert)
         self.form.architecture_chosen.connect(self._on_architecture)
+        self.form.network_chosen.connect(self._on_network)
         self.switch = Segmented(
             [("card", tr("Card")), ("keys", tr("Keys")), ("skipped", tr("Left out"))], label=tr("Details of the model")
         )
@@ -125,6 +131,7 @@ class ModelsPanel(Panel):
         self.switch.changed.connect(self._on_switch)
         self.left_out = LeftOut(self.desk)
         self.left_out.look.connect(self._on_look)
+        self.left_out.retried.connect(lambda: self.work.embed(self.chosen))
         self.details = _Pages()
         for page in (self.form, self.report, self.left_out):
             self.details.addWidget(page)
@@ -147,6 +154,8 @@ class ModelsPanel(Panel):
             column.addWidget(part)
         column.addSpacing(10)
         column.addLayout(_row(self.embed, self.there, stretch=self.there))
+        column.addSpacing(6)
+        column.addLayout(_row(self.find_faces, self.raw, stretch=self.raw))
         column.addSpacing(8)
         column.addWidget(self.working)
         column.addSpacing(4)
@@ -236,7 +245,7 @@ class ModelsPanel(Panel):
             tr("npz, Parquet, or TSV with a sprite") if features is not None else tr("There are no vectors yet.")
         )
         stored = workspace.stored.get(name)
-        self.delete.setVisible(found is not None)
+        self.delete.setVisible(found is not None or stored is not None)
         self.delete.setEnabled(stored is not None and stored.size > 0)
         self.delete.setText(
             tr("Delete vectors ({size})…", size=amount(stored.size))
@@ -361,6 +370,18 @@ class ModelsPanel(Panel):
         if stored is not None and stored.skipped:
             parts.append(plural(len(stored.skipped), "{n} picture left out", "{n} pictures left out"))
         self.there.setText(" · ".join(parts) or reason)
+        raw = self._looks_raw()
+        self.raw.setVisible(raw)
+        self.find_faces.setVisible(raw)
+
+    def _looks_raw(self) -> bool:
+        """Whether the chosen model would be fed photographs that nobody has aligned."""
+        found, faces = self.desk.workspace.inspection(self.chosen), self.desk.workspace.kept_faces
+        if found is None or faces is None or found.card.template == "none":
+            return False
+        from facelens.images import align, detect
+
+        return detect.looks_raw(faces, align.TEMPLATES[found.card.template].size)
 
     def _show_skipped(self) -> None:
         workspace = self.desk.workspace
@@ -421,7 +442,11 @@ class ModelsPanel(Panel):
 
     def _on_architecture(self, name: str) -> None:
         if self._shown is not None and name:
-            self.work.load(self._shown.path, architecture=name)
+            self.work.load(self._shown.path, architecture=name, network=self._shown.card.network)
+
+    def _on_network(self, name: str) -> None:
+        if self._shown is not None and name and name != self._shown.networks[0]:
+            self.work.load(self._shown.path, network=name)
 
     def _on_look(self, face: int) -> None:
         self.desk.store.update(selection=self.desk.workspace.selection.looking_at(face), initiator=self)

@@ -38,6 +38,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("resnet50", {"dimensions": 2048}),
     ("small_plain", {"dimensions": 64}),
     ("universal", {"backbone": "small_residual", "parts": 8}),
+    ("universal", {"backbone": "small_plain", "parts": 8, "uncertainty": 24}),
     ("universal", {"backbone": "iresnet18", "backbone_options": {"dimensions": 256}}),
 ]
 PREFIXES = ["", "module.", "backbone.", "model.", "features.module.", "encoder.", "net.", "net_state_dict.module."]

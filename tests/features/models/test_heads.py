@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from facelens.errors import InputError
-from facelens.features.models import MODELS
+from facelens.features.models import MODELS, Output
 from facelens.features.models.divided import divided, initialise_slices, slice_of
-from facelens.features.models.universal import parts_of, universal
+from facelens.features.models.universal import Uncertainty, Universal, parts_of, universal
 
 TINY = {"grid": (2, 2)}
 
@@ -59,6 +59,83 @@ def test_confidence_stays_finite(bias: float, expected: float) -> None:
     confidence = network(torch.randn(1, 3, 16, 16)).confidence
     assert confidence is not None
     torch.testing.assert_close(confidence, torch.full((1, 4), expected))
+
+
+def test_uncertainty_starts_even_and_is_never_nothing() -> None:
+    torch.manual_seed(0)
+    head = Uncertainty(20, hidden=8, parts=4).double()
+    x = torch.randn(32, 20, dtype=torch.float64)
+    raw = head(x)
+    torch.testing.assert_close(raw, torch.full_like(raw, -7.0), rtol=0, atol=2e-3)
+    with torch.no_grad():
+        head.scale.fill_(3.0)
+    inner = torch.relu(head.bn1(head.fc1(x)))
+    z = head.fc2(inner)
+    z = (z - z.mean(0)) / (z.var(0, unbiased=False) + 1e-5).sqrt()
+    torch.testing.assert_close(head(x), (1e-6 + (3.0 * z - 7.0).exp()).log())
+    with torch.no_grad():
+        head.shift.fill_(-1e4)
+    torch.testing.assert_close(head(x), torch.full_like(raw, math.log(1e-6)))
+    with torch.no_grad():
+        head.shift.fill_(1e4)
+    torch.testing.assert_close(head(x), torch.full_like(raw, 10.0))
+    assert [name for name, _ in head.named_parameters()] == [
+        "scale", "shift", "fc1.weight", "bn1.weight", "bn1.bias", "fc2.weight",
+    ]  # fmt: skip
+
+
+def test_with_an_uncertainty_head_confidence_is_its_precision() -> None:
+    network = universal("small_plain", parts=4, uncertainty=8, backbone_options=TINY).eval()
+    assert network.uncertainty is not None
+    with torch.no_grad():
+        network.uncertainty.scale.fill_(1.0)
+        x = torch.randn(2, 3, 16, 16)
+        _, patches, confidence = network(x)
+        assert patches is not None and confidence is not None
+        variance = network.uncertainty(patches.flatten(1)).exp()
+        torch.testing.assert_close(confidence, 1 / variance)
+        assert confidence.std() > 0
+        traced = torch.jit.trace(network.uncertainty, patches.flatten(1))  # as when vectors are computed
+        torch.testing.assert_close(traced(patches.flatten(1)), variance.log())
+
+
+def test_calibration_leaves_all_but_the_head_as_it_is() -> None:
+    network = universal("small_plain", parts=4, uncertainty=8, backbone_options=TINY)
+    assert network.uncertainty is not None
+    parameters = network.calibrate()
+    assert len(parameters) == 6 and all(p.requires_grad for p in parameters)
+    assert sum(p.requires_grad for p in network.parameters()) == 6
+    for training in (False, True, False):
+        network.train(training)
+        assert network.uncertainty.bn1.training == training
+        assert not any(module.training for module in network.backbone.modules())
+    with pytest.raises(InputError, match="no uncertainty head"):
+        universal("small_plain", parts=4, backbone_options=TINY).calibrate()
+
+
+class Given(torch.nn.Module):
+    """A backbone that has answered already."""
+
+    def __init__(self, patches: torch.Tensor) -> None:
+        super().__init__()
+        self.patches = patches
+
+    def forward(self, x: torch.Tensor) -> Output:
+        return Output(self.patches.flatten(1), self.patches)
+
+
+@pytest.mark.parametrize("uncertainty", [0, 8])
+def test_confidence_keeps_its_digits_under_mixed_precision(uncertainty: int) -> None:
+    torch.manual_seed(0)
+    network = Universal(Given(torch.randn(3, 8, 2, 2)), features=32, parts=4, uncertainty=uncertainty).eval()
+    torch.nn.init.normal_(network.confidence.weight, std=0.5)
+    x = torch.zeros(3, 3, 16, 16)
+    with torch.no_grad():
+        plain = network(x).confidence
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            mixed = network(x).confidence
+    assert plain is not None and mixed is not None and mixed.dtype == torch.float32
+    torch.testing.assert_close(mixed, plain)
 
 
 def test_universal_of_the_paper() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import torch
 
 from facelens.errors import InputError
 from facelens.features.card import ORDERS, Card
-from facelens.features.models import MODELS, NARROW
+from facelens.features.models import MODELS, NARROW, shapes
 from facelens.features.models.shapes import hollow, measured
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -237,3 +238,16 @@ def test_options_that_make_no_sense_are_said_so(name: str, options: dict[str, ob
 def test_table_imports_without_torch() -> None:
     code = "import sys, facelens.features.models, facelens.features.models.geometry; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_layers_written_down_are_those_of_the_networks() -> None:
+    for spec in MODELS.values():
+        if spec.name == "universal":
+            assert shapes.layers(spec) == ()
+            continue
+        assert shapes.layers(spec) == shapes.measured_layers(spec), spec.name
+        assert dict(shapes.layers(spec))[spec.card.patch_layer][1:] == spec.card.grid
+    wide = replace(MODELS["resnet50"], card=MODELS["resnet50"].card.changed(size=(96, 160)))
+    assert dict(shapes.layers(wide))["layer4"] == (2048, 3, 5)
+    small = replace(MODELS["iresnet18"], card=MODELS["iresnet18"].card.changed(size=(96, 96)))
+    assert shapes.layers(small) == ()  # does not run at that size

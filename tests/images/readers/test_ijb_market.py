@@ -55,6 +55,32 @@ def test_ijb_templates_media_points_and_pairs(ijb: Path) -> None:
         assert any("1 pair of templates" in note for note in reading.notes)
 
 
+def test_a_picture_in_several_templates_counts_in_each(ijb: Path) -> None:
+    # 1.jpg also in template 21 (twice the same line), 5.jpg also in 40, which alone says who it shows.
+    (ijb / "meta" / "ijbc_face_tid_mid.txt").write_text(
+        "1.jpg 10 7\n2.jpg 50 8\n1.jpg 21 4\n1.jpg 21 4\n4.jpg 20 7\n5.jpg 60 3\n5.jpg 40 2\n6.jpg 30 1\n"
+    )
+    (ijb / "meta" / "ijbc_1N_gallery_G2.csv").write_text("TEMPLATE_ID,SUBJECT_ID\n20,200\n40,400\n")
+    (ijb / "meta" / "ijbc_template_pair_label.txt").write_text("10 21 1\n10 20 0\n21 40 0\n20 30 0\n")
+    reading = readers.read(ijb)
+    faces, protocol = reading.faces, reading.protocol
+    assert list(faces.paths) == [b"1.jpg", b"2.jpg", b"4.jpg", b"5.jpg"]
+    assert faces.columns["template"].tolist() == [10, 50, 20, 60]  # type: ignore[union-attr]
+    assert [faces.identity.name(i) for i in range(4)] == ["100", "", "200", "400"]
+    assert protocol is not None and protocol.pairs is not None and protocol.templates is not None
+    members = protocol.templates
+    assert list(zip(members.template.tolist(), members.row.tolist(), members.media.tolist(), strict=True)) == [
+        (10, 0, 7),
+        (50, 1, 8),
+        (21, 0, 4),
+        (20, 2, 7),
+        (60, 3, 3),
+        (40, 3, 2),
+    ]
+    assert protocol.pairs.pairs.tolist() == [[10, 21], [10, 20], [21, 40]]
+    assert protocol.groups["query"].tolist() == [21] and not any("first" in note for note in reading.notes)
+
+
 def test_ijb_without_the_further_files(ijb: Path) -> None:
     for path in (ijb / "meta").iterdir():
         if "tid_mid" not in path.name:

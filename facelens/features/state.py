@@ -1,0 +1,107 @@
+"""What a training leaves on disk so that it can go on, and so that others can follow it.
+
+Files are written whole or not at all, and hold numbers and words only: nothing in them is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from facelens.errors import InputError
+from facelens.files import atomic_write
+from facelens.words import escaped, tr
+
+HISTORY = "history.jsonl"
+Optimisers = Mapping[str, torch.optim.Optimizer]
+
+
+def history(out: Path) -> list[dict[str, Any]]:
+    """The rows of a training so far; a row that is being written is left out."""
+    try:
+        written = (out / HISTORY).read_text("utf-8")
+    except OSError:
+        return []
+    rows = []
+    for line in written.splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            continue
+    return rows
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], said: dict[str, str]) -> None:
+    """A safetensors file, whole or not at all."""
+    from safetensors.torch import save
+
+    alone = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    with atomic_write(path) as file:
+        file.write(save(alone, said))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and words of a safetensors file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            tr("{name} cannot be read.", name=escaped(path.name)),
+            hint=tr("Start the training anew in another folder."),
+            details=str(error),
+        ) from None
+
+
+def gathered(module: nn.Module, optimisers: Optimisers) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """All that changes while training: tensors by name, and what is no tensor."""
+    tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
+    scalars: dict[str, Any] = {}
+    for part, optimiser in optimisers.items():
+        for index, values in optimiser.state_dict()["state"].items():
+            for name, value in values.items():
+                place = f"optimiser.{part}.{index}.{name}"
+                if isinstance(value, Tensor):
+                    tensors[place] = value
+                else:
+                    scalars[place] = value
+    return tensors, scalars
+
+
+def put_back(
+    module: nn.Module, optimisers: Optimisers, *, tensors: Mapping[str, Tensor], scalars: Mapping[str, Any]
+) -> None:
+    """Undo `gathered`."""
+    module.load_state_dict({name[7:]: value for name, value in tensors.items() if name.startswith("module.")})
+    for part, optimiser in optimisers.items():
+        state: dict[int, dict[str, Any]] = {}
+        for place, value in {**tensors, **scalars}.items():
+            if place.startswith(f"optimiser.{part}."):
+                index, name = place.removeprefix(f"optimiser.{part}.").split(".", 1)
+                state.setdefault(int(index), {})[name] = value
+        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def add_row(out: Path, row: Mapping[str, Any]) -> None:
+    """One more row of history, in one write: who reads at that moment finds it whole or not ended."""
+    with (out / HISTORY).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def write_json(path: Path, value: object) -> None:
+    """A JSON file for people too."""
+    with atomic_write(path) as file:
+        file.write((json.dumps(value, indent=2, default=list) + "\n").encode())
+
+
+def write_history(out: Path, rows: list[dict[str, Any]]) -> None:
+    """Replace all rows."""
+    with atomic_write(out / HISTORY) as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows).encode())

@@ -1,0 +1,81 @@
+"""Transforms between the spaces of two models, as files: weights, and words that say how to build them again.
+
+Shapes    vectors (n, d_in) in any length -> (n, d_out) unit vectors
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.errors import InputError
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from torch import nn
+
+MARK = "facelens_transform"
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A trained transform; `kind` and `options` build it, `source` and `target` name the models it stands between."""
+
+    kind: str
+    dimensions_in: int
+    dimensions: int
+    options: Mapping[str, Any]
+    module: nn.Module
+    source: str = ""
+    target: str = ""
+
+    def __call__(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Vectors of the one model brought into the other's space."""
+        import torch
+        from torch.nn.functional import normalize
+
+        self.module.eval()
+        with torch.inference_mode():
+            given = torch.from_numpy(np.ascontiguousarray(vectors, np.float32))
+            mapped = normalize(self.module(normalize(given, eps=1e-12)), eps=1e-12)
+        made: NDArray[np.float32] = mapped.numpy()
+        return made
+
+
+def save(transform: Transform, path: Path) -> None:
+    """Write it, whole or not at all."""
+    from facelens.features.state import write_tensors
+
+    said = {
+        "kind": transform.kind,
+        "dimensions_in": transform.dimensions_in,
+        "dimensions": transform.dimensions,
+        "options": dict(transform.options),
+        "source": transform.source,
+        "target": transform.target,
+    }
+    write_tensors(path, transform.module.state_dict(), {MARK: json.dumps(said)})
+
+
+def load(path: Path) -> Transform:
+    """Read a transform that `save` wrote."""
+    from facelens.features.models.ensemble import TRANSFORMS
+    from facelens.features.state import read_tensors
+
+    tensors, words = read_tensors(path)
+    try:
+        said = json.loads(words[MARK])
+        sides = int(said["dimensions_in"]), int(said["dimensions"])
+        module = TRANSFORMS[said["kind"]](*sides, **said["options"])
+        module.load_state_dict(tensors)
+        return Transform(said["kind"], *sides, said["options"], module.eval(), said["source"], said["target"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            tr("{name} is no transform FaceLens can read.", name=escaped(path.name)), details=str(error)
+        ) from None

@@ -1,0 +1,204 @@
+"""Evaluating: from vectors to curves and tables, and from those to files.
+
+Holds no state: what is known is in the workspace, what is under way in the job queue. Slots are `evaluate`, `pairs`
+(what a tap lists and is not kept), `tables` and `figure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from facelens.session.actions import evaluable
+from facelens.session.drawing import CHARTS, draw_charts
+from facelens.session.jobs import Job, Request, State
+from facelens.session.workspace import Evaluated, Workspace, with_answer
+from facelens.views.listing import standing
+from facelens.views.panel import Desk
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.features.featureset import FeatureSet
+
+AT_ONCE = 5_000  # faces that are evaluated without being asked
+PAIRS_A_SECOND = 6_000_000  # with intervals, on two cores
+SLOT = "evaluate"
+
+
+class Evaluating:
+    """What can be done with an evaluation; any panel may make one."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def run(self) -> None:
+        """Answer what is asked now, in the worker."""
+        from facelens.session import evaluating
+
+        workspace = self.desk.workspace
+        if reason := evaluable(workspace):
+            self.desk.tell(reason)
+            return
+        faces, question = workspace.kept_faces, workspace.question
+        assert faces is not None
+        request = Request(
+            title=tr("Evaluate {names}", names=tr(" and ").join(workspace.evaluable)),
+            call=evaluating.evaluate,
+            args=(workspace.faces, workspace.protocol, workspace.plan),
+            kwargs={**models(workspace), "excluded": workspace.excluded},
+            slot=SLOT,
+            unit="",  # its steps mean nothing to anybody
+            short=True,
+        )
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE:
+                self.keep(question, job.result)
+
+        def part(value: object) -> None:
+            self.keep(question, value)
+
+        self.desk.jobs.submit(request, then=done, partial=part)
+
+    def keep(self, question: tuple[object, ...], evaluation: Any) -> None:
+        """Put an answer into the workspace; one to an older question is dropped."""
+        workspace = self.desk.workspace
+        if question and question == workspace.question:
+            answers = with_answer(workspace, Evaluated(question, evaluation))
+            self.desk.store.update(evaluated=answers, initiator=self)
+
+    def job(self) -> Job | None:
+        """The evaluation that waits or runs."""
+        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == SLOT and not job.state.ended]
+        return jobs[-1] if jobs else None
+
+    def list_pairs(
+        self, side: str, *, low: float, high: float, genuine: bool | None, then: Callable[[Any], None]
+    ) -> None:
+        """Look up pairs that are only counted in the results; `side` is "a" or "b"."""
+        from facelens.session import evaluating
+
+        workspace = self.desk.workspace
+        found = models(workspace)
+        request = Request(
+            title=tr("List pairs"),
+            call=evaluating.list_pairs,
+            args=(workspace.faces, workspace.protocol, workspace.plan),
+            kwargs={
+                "gallery": found[side],
+                "query": found[f"query_{side}"],
+                "low": low,
+                "high": high,
+                "genuine": genuine,
+                "excluded": workspace.excluded,
+            },
+            slot="pairs",
+            unit=tr("pairs"),
+            short=True,
+        )
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE:
+                then(job.result)
+
+        self.desk.jobs.submit(request, then=done)
+
+    # -- out of the window
+
+    def export_tables(self, out: Path) -> None:
+        """Write all numbers as .json, .csv or .tex, by the ending."""
+        from facelens.session import evaluating
+
+        workspace = self.desk.workspace
+        evaluation = workspace.evaluation
+        if evaluation is None:
+            return
+        kinds = {".csv": evaluating.write_csv, ".tex": evaluating.write_latex}
+        write = kinds.get(out.suffix.lower(), evaluating.write_json)
+        self._write(out, write, (out, evaluation), {"faces": workspace.faces})
+
+    def export_policy(self, out: Path) -> None:
+        """Write the threshold of the operating point as JSON, with what it rests on."""
+        from facelens.session import evaluating
+
+        workspace = self.desk.workspace
+        if workspace.evaluation is not None:
+            self._write(out, evaluating.write_policy, (out, workspace.evaluation), {"target": workspace.operating.far})
+
+    def export_figures(self, out: Path, *, which: Sequence[str] = CHARTS, side: str = "b") -> None:
+        """Draw charts for a paper: PNG, SVG or PDF, by the ending; several get their names added."""
+        workspace = self.desk.workspace
+        evaluation = workspace.evaluation
+        if evaluation is None:
+            return
+        report = getattr(evaluation, side) or evaluation.b or evaluation.a
+        by_hand = workspace.operating.threshold if workspace.operating.of == side else None
+        here = standing(report, workspace.operating.far, threshold=by_hand) if report is not None else None
+        # Charts draw what was worked out from the scores; these, some 50 MB a model, stay here.
+        a, b = (replace(one, scores=None) if one is not None else None for one in (evaluation.a, evaluation.b))
+        request = Request(
+            title=tr("Draw {name}", name=escaped(out.name)),
+            call=draw_charts,
+            args=(replace(evaluation, a=a, b=b), out),
+            kwargs={
+                "which": tuple(which),
+                "side": side,
+                "threshold": here.threshold if here is not None else None,
+                "far": here.far if here is not None else None,
+            },
+            slot="figure",
+            unit=tr("figures"),
+            short=True,
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._said(job, out))
+
+    def _write(self, out: Path, call: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        request = Request(
+            title=tr("Write {name}", name=escaped(out.name)),
+            call=_ticked,
+            args=(call, args, kwargs),
+            slot="tables",
+            place="thread",
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._said(job, out))
+
+    def _said(self, job: Job, out: Path) -> None:
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        elif job.state is State.DONE:
+            self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+
+
+def _ticked(call: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], *, tick: object) -> object:
+    """A short call as a job."""
+    return call(*args, **kwargs)
+
+
+def models(workspace: Workspace) -> dict[str, FeatureSet | None]:
+    """Vectors of gallery and queries for each side. A side is named for its queries; both at once may be one model."""
+    a, b = (workspace.features.get(name) for name in (workspace.model_a, workspace.model_b))
+    return {
+        "a": b if workspace.crossing == "ab" else a,
+        "b": a if workspace.crossing == "ba" else b,
+        "query_a": a if workspace.crossing == "ab" else None,
+        "query_b": b if workspace.crossing == "ba" else None,
+    }
+
+
+def plan_changed(desk: Desk, initiator: object = None, **changes: object) -> None:
+    """Ask for something else."""
+    desk.store.update(plan=replace(desk.workspace.plan, **changes), initiator=initiator)  # type: ignore[arg-type]
+
+
+def seconds(workspace: Workspace) -> float:
+    """How long an evaluation may take, roughly."""
+    n = len(workspace.kept_faces) if workspace.kept_faces is not None else 0
+    listed = workspace.plan.protocol != "all pairs" and workspace.protocol is not None and workspace.protocol.pairs
+    pairs = len(workspace.protocol.pairs) if listed else n * n / 2  # type: ignore[union-attr,arg-type]
+    return 1.0 + len(workspace.evaluable) * pairs / PAIRS_A_SECOND

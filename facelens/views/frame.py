@@ -1,0 +1,131 @@
+"""An inner panel: a header over its content, and the pages that share one place behind a switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from facelens.views import theme
+from facelens.views.controls import Header, Segmented
+from facelens.words import tr
+
+if TYPE_CHECKING:
+    from facelens.views.plots import Chart
+
+
+class Frame(QWidget):
+    """Header and content; one of several in a page."""
+
+    def __init__(self, title: str, content: QWidget, subtitle: str = "") -> None:
+        super().__init__()
+        self.setObjectName("panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.header = Header(title, subtitle)
+        self.content = content
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(content, 1)
+
+
+def offer_figure(frame: Frame, chart: Chart, ask: Callable[[], object]) -> None:
+    """The "more" menu of a chart: fit it again, or draw it to a file."""
+    menu = QMenu(frame)
+    menu.addAction(tr("Show everything (F)"), chart.fit)
+    menu.addAction(tr("Export this figure…"), ask)
+    frame.header.add_menu(menu, tr("More about {title}", title=frame.header.title()))
+
+
+class Places(QWidget):
+    """Several contents in one frame; the switch in the header chooses, and the header belongs to the one shown."""
+
+    changed = Signal(str)
+
+    def __init__(self, pages: Sequence[tuple[str, str, str, QWidget]], *, label: str) -> None:
+        """`pages` are (key, words on the switch, what it is good for, content)."""
+        super().__init__()
+        self.setObjectName("panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.keys = [key for key, *_ in pages]
+        self.titles = {key: text for key, text, _, _ in pages}
+        self.header = Header("")
+        self.switch = Segmented([(key, text) for key, text, _, _ in pages], label=label, height=22)
+        self.stack = QStackedWidget()
+        for key, _, tip, content in pages:
+            self.stack.addWidget(content)
+            self.switch.button(key).setToolTip(tip)
+        self.header.insert(self.switch)
+        self.switch.changed.connect(lambda place: self.show_key(self.keys[place]))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.stack, 1)
+        self.show_key(self.keys[0])
+
+    @property
+    def key(self) -> str:
+        """Which page is shown."""
+        return self.keys[self.stack.currentIndex()]
+
+    def show_key(self, key: str) -> None:
+        """Show one page."""
+        self.stack.setCurrentIndex(self.keys.index(key))
+        self.switch.set_value(key)
+        self.changed.emit(key)
+
+    def offer(self, key: str, there: bool) -> None:
+        """Show or hide one choice; a hidden one is left."""
+        self.switch.button(key).setVisible(there)
+        shown = [self.switch.button(other) for other in self.keys if not self.switch.button(other).isHidden()]
+        for place, button in enumerate(shown):  # round corners belong to the ends of what is shown
+            at = "first" if place == 0 else "last" if place == len(shown) - 1 else "middle"
+            button.setProperty("at", at)
+            button.style().unpolish(button)
+            button.style().polish(button)
+        if not there and self.key == key:
+            self.show_key(next(other for other in self.keys if other != key))
+
+
+def split(orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = ()) -> QSplitter:
+    """Parts with a movable gap between them."""
+    made = QSplitter(orientation)
+    made.setHandleWidth(4)
+    made.setChildrenCollapsible(False)
+    for part in parts:
+        made.addWidget(part)
+    if sizes:
+        made.setSizes(list(sizes))
+        for i, size in enumerate(sizes):
+            made.setStretchFactor(i, size)
+    return made
+
+
+class Skeleton(QWidget):
+    """Where results will be: two charts, one wide chart, some rows."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        look = theme.current()
+        width, height = self.width(), self.height()
+        painter.fillRect(self.rect(), look.q("base"))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.q(theme.mix(look.base, look.text, 0.05)))
+        gap, half = 12, (width - 36) // 2
+        chart = max(40, int(height * 0.32))
+        for x, y, w, h in (
+            (gap, gap, half, chart),
+            (2 * gap + half, gap, half, chart),
+            (gap, 2 * gap + chart, width - 2 * gap, max(40, int(height * 0.24))),
+        ):
+            painter.drawRoundedRect(x, y, w, h, 4, 4)
+        y = 3 * gap + chart + max(40, int(height * 0.24)) + 6
+        while y + 12 < height:
+            for share, start in ((0.05, 0.01), (0.14, 0.18), (0.14, 0.44), (0.14, 0.68), (0.06, 0.92)):
+                painter.drawRoundedRect(int(start * width) + gap, y, int(share * width), 10, 3, 3)
+            y += 29

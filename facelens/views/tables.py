@@ -1,0 +1,328 @@
+"""Tables of results: a cell knows what it says, how it is coloured and why it is empty; a click asks what is behind it.
+
+A cell without a value is hatched and says why; it may reach over the cells to its right. The row of the current
+operating point is bold and tinted, the clicked cell framed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QBrush, QKeyEvent, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from facelens.analyses.measure import Measure, number
+from facelens.views import theme
+from facelens.views.controls import draw_text, plain_tip, text_width
+from facelens.words import tr
+
+ROW = 29
+MEASURED = 40  # rows that say how wide the columns are
+SPANS = 200  # rows that may hold a reason over several cells; longer tables have none
+PADDING = 8  # as in the headings, see the style sheet
+LEAST = 90  # px that a column of names keeps where there is little room
+ROLE = Qt.ItemDataRole
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading with what it means; `share` divides the width that is left over."""
+
+    title: str
+    tip: str = ""
+    align: str = "right"
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one cell says; `why` marks it as hatched (no value, and `text` is the reason) over `span` columns."""
+
+    text: str = ""
+    colour: str = "text"
+    bold: bool = False
+    why: bool = False
+    span: int = 1
+    tip: str = ""
+    taps: bool = False  # a click lists what is behind it
+
+
+def measure_cell(measure: Measure, *, decimals: int = 4, taps: bool = False) -> Cell:
+    """A value with its interval, or why there is none."""
+    if not measure.defined or measure.value is None:
+        return Cell(measure.text(), why=True, tip=measure.text())
+    shown = number(measure.value, decimals)
+    if measure.low is not None and measure.high is not None:
+        shown += f" [{number(measure.low, decimals - 1)}, {number(measure.high, decimals - 1)}]"
+        return Cell(shown, taps=taps, tip=tr("N = {n}", n=measure.n) if measure.n else "")
+    return Cell(shown, taps=taps, tip=tr("No interval: too few people, or none was asked for."))
+
+
+def difference_cell(measure: Measure | None, *, taps: bool = False, lower: bool = False) -> Cell:
+    """B minus A: always signed, coloured only where the interval excludes 0; `lower` is better where that is so."""
+    if measure is None:
+        return Cell(tr("not paired"), why=True, tip=tr("The two models could not be compared case by case."))
+    if not measure.defined:
+        return measure_cell(measure)
+    outside = measure.low is not None and measure.high is not None and (measure.low > 0 or measure.high < 0)
+    colour = "text" if not outside else "good" if ((measure.value or 0) > 0) is not lower else "bad"
+    return Cell(measure.text(4, sign=True), colour=colour, taps=taps)
+
+
+def reason_row(why: str, columns: int) -> list[Cell]:
+    """A row that only says why there are no others."""
+    return [Cell(why, why=True, span=columns), *(Cell() for _ in range(columns - 1))]
+
+
+class _Model(QAbstractTableModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.columns: tuple[Column, ...] = ()
+        self.rows: Sequence[Sequence[Cell]] = ()
+
+    def fill(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+        self.beginResetModel()
+        self.columns, self.rows = tuple(columns), rows
+        self.endResetModel()
+
+    def cell(self, index: Index) -> Cell:
+        row = self.rows[index.row()]
+        return row[index.column()] if index.column() < len(row) else Cell()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  Qt's own signature
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = ROLE.DisplayRole) -> Any:
+        cell = self.cell(index)
+        if role == ROLE.DisplayRole:
+            return cell.text
+        if role == ROLE.ToolTipRole:
+            return plain_tip(cell.tip or (cell.text if cell.why else "")) or None
+        if role == ROLE.AccessibleTextRole:
+            return f"{self.columns[index.column()].title}: {cell.text}"
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = ROLE.DisplayRole) -> Any:
+        if orientation is not Qt.Orientation.Horizontal or section >= len(self.columns):
+            return None
+        column = self.columns[section]
+        if role == ROLE.DisplayRole:
+            return column.title
+        if role == ROLE.ToolTipRole:
+            return plain_tip(column.tip) or None
+        if role == ROLE.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if column.align == "right" else Qt.AlignmentFlag.AlignLeft
+            return int(side | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+
+class _Cells(QStyledItemDelegate):
+    def __init__(self, table: ResultTable) -> None:
+        super().__init__(table)
+        self.table = table
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(40, ROW)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        model = self.table.model_
+        cell, column = model.cell(index), model.columns[index.column()]
+        look, box = theme.current(), QRectF(option.rect)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        marked = index.row() == self.table.marked
+        if marked and index.column() > 0:
+            painter.fillRect(box, look.q(theme.mix(look.base, look.soft, 0.45)))
+        if cell.why:
+            painter.fillRect(box, QBrush(look.q("text3", 0.45), Qt.BrushStyle.BDiagPattern))
+        here = self.table.currentIndex()
+        framed = here.row() == index.row() and here.column() == index.column() and self.table.framed
+        if framed:
+            painter.setPen(QPen(look.q("accent"), 2))
+            painter.setBrush(look.q("soft"))
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), 2, 2)
+        elif index == self.table.hovered and cell.taps:
+            painter.fillRect(box, look.q("hover"))
+        inner = box.adjusted(PADDING, 0, -PADDING, 0)
+        bold = cell.bold or (marked and index.column() == 0)
+        align = "left" if cell.why else column.align
+        if cell.why:  # on its own ground, so that it can be read over the hatch
+            wide = min(inner.width(), text_width(cell.text, 11) + 8)
+            left = inner.x() - 4
+            painter.fillRect(QRectF(left, box.y() + 5, wide, box.height() - 10), look.q(look.base, 0.85))
+            draw_text(painter, inner, cell.text, "text2", 11)
+        else:
+            draw_text(painter, inner, cell.text, cell.colour, self.table.px, bold=bold, align=align)
+        painter.restore()
+
+
+class ResultTable(QTableView):
+    """A table to read and to click; arrows move, Enter and a click tap a cell."""
+
+    tapped = Signal(int, int)  # row, column
+
+    def __init__(self, name: str, *, large: bool = False) -> None:
+        super().__init__()
+        self.large = large
+        self.px = 12 if large else 11
+        self.marked = -1  # the row of the current operating point
+        self.framed = False  # whether the current cell is the one that was tapped
+        self.hovered = QModelIndex()
+        self.model_ = _Model(self)
+        self.setModel(self.model_)
+        self.setItemDelegate(_Cells(self))
+        self.setAccessibleName(name)
+        self.setShowGrid(False)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+        self.setMouseTracking(True)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW)
+        head = self.horizontalHeader()
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        head.setFixedHeight(27)
+        head.setHighlightSections(False)
+        head.setSectionsClickable(False)
+        self.clicked.connect(self._on_clicked)
+        self.entered.connect(self._on_entered)
+        theme.themes.changed.connect(self._on_theme_changed)
+
+    def fill(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+        """Show other results; the current cell stays where it is, if it is still there."""
+        here = self.currentIndex()
+        place = (here.row(), here.column()) if here.isValid() else (-1, -1)
+        framed = self.framed
+        self.clearSpans()
+        self.model_.fill(columns, rows)
+        for i, row in enumerate(rows[:SPANS]):
+            for j, cell in enumerate(row):
+                if cell.span > 1:
+                    self.setSpan(i, j, 1, cell.span)
+        if 0 <= place[0] < len(rows) and place[1] < len(columns):
+            self.setCurrentIndex(self.model_.index(*place))
+            self.framed = framed
+        self._divide()
+
+    def mark(self, row: int) -> None:
+        """Tint the row of the current operating point; -1 for none."""
+        if row != self.marked:
+            self.marked = row
+            self.viewport().update()
+
+    def unframe(self) -> None:
+        """The list no longer shows what was tapped here."""
+        self.framed = False
+        self.viewport().update()
+
+    def cell(self, row: int, column: int) -> Cell:
+        """One cell."""
+        return self.model_.cell(self.model_.index(row, column))
+
+    def text(self, row: int, column: int) -> str:
+        """What a cell says."""
+        return self.cell(row, column).text
+
+    def tap(self, row: int, column: int) -> None:
+        """As if the cell was clicked."""
+        index = self.model_.index(row, column)
+        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        self._on_clicked(index)
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        self.framed = self.model_.cell(index).taps
+        self.viewport().update()
+        self.tapped.emit(index.row(), index.column())
+
+    def _on_entered(self, index: QModelIndex) -> None:
+        self.hovered = index
+        taps = self.model_.cell(index).taps
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if taps else Qt.CursorShape.ArrowCursor)
+        self.viewport().update()
+
+    def leaveEvent(self, event: Any) -> None:
+        self.hovered = QModelIndex()
+        self.viewport().update()
+        super().leaveEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.currentIndex().isValid():
+            self._on_clicked(self.currentIndex())
+            return
+        super().keyPressEvent(event)
+
+    def focusInEvent(self, event: Any) -> None:
+        if not self.currentIndex().isValid() and self.model_.rows:
+            self.setCurrentIndex(self.model_.index(0, 0))
+        super().focusInEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._divide()
+
+    def _divide(self) -> None:
+        """Every column as wide as its words, then what is left over by share.
+
+        Where there is too little room, first the type gets smaller, then words of columns that are read from the left
+        are cut; only then the table scrolls.
+        """
+        columns, room = self.model_.columns, self.viewport().width()
+        if not columns:
+            return
+        self.px = 12 if self.large else 11
+        needs = self._needs()
+        if sum(needs) > room:
+            self.px = 11
+            needs = self._needs()
+        spare = [max(0.0, need - LEAST) if column.align == "left" else 0.0 for need, column in zip(needs, columns)]
+        cut = min(1.0, max(0.0, sum(needs) - room) / (sum(spare) or 1.0))
+        needs = [need - cut * some for need, some in zip(needs, spare)]
+        left = max(0.0, room - sum(needs))
+        shares = sum(column.share for column in columns) or 1.0
+        end = 0.0
+        for j, column in enumerate(columns):
+            start, end = end, end + needs[j] + left * column.share / shares
+            self.setColumnWidth(j, round(end) - round(start))
+
+    def _needs(self) -> list[float]:
+        columns, rows = self.model_.columns, self.model_.rows[:MEASURED]
+        needs = []
+        for j, column in enumerate(columns):
+            words = [row[j].text for row in rows if j < len(row) and not row[j].why]
+            widest = max((text_width(text, self.px, bold=j == 0) for text in words), default=0.0)
+            needs.append(max(widest, text_width(column.title, 11) + 2) + 2 * PADDING)
+        return needs
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, 27 + ROW * min(max(len(self.model_.rows), 3), 8))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 27 + 2 * ROW)
+
+    def _on_theme_changed(self) -> None:
+        self.viewport().update()
