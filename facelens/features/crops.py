@@ -28,7 +28,7 @@ from facelens.features.recipe import Data
 from facelens.files import atomic_write
 from facelens.images.align import TEMPLATES, similarity
 from facelens.images.decode import PictureError
-from facelens.images.faceset import SPLIT, FaceSet, Labels, Rows
+from facelens.images.faceset import SPLIT, Column, FaceSet, Labels, Rows
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
 
@@ -85,6 +85,19 @@ def roll(data: Data, faces: FaceSet | None) -> Roll:
     names = tuple(f"{TRAINING_SEED + i}" for i in range(data.people))
     codes = np.repeat(np.arange(data.people, dtype=np.int32), data.pictures)
     return Roll(codes, names, _digest(source))
+
+
+def columns(data: Data, faces: FaceSet | None) -> Mapping[str, Column]:
+    """What is known of every picture: the columns of the gallery, or of drawn people those that the sample gallery's
+    manifest has too."""
+    if faces is not None:
+        return faces.columns
+    from facelens.images.synthetic.gallery import TRAINING_SEED, training_photos
+
+    people = range(TRAINING_SEED, TRAINING_SEED + data.people)
+    photos = [one for seed in people for one in training_photos(seed, data.pictures, degrade=data.degrade)]
+    told = [{**one.strengths(), "degradation": one.degradation} for one in photos]
+    return {name: np.array([one[name] for one in told]) for name in told[0]}
 
 
 def wanted(faces: FaceSet, data: Data) -> FaceSet:

@@ -165,9 +165,17 @@ def training_pictures(
     """
     for seed in seeds:
         head = build_head(sample_identity(seed), size=size)
-        rng = np.random.default_rng([4242, seed, stream])
-        for number in range(per_identity):
-            yield TrainingPicture(seed, number, render(head, sample_photo(rng, hard=hard, degrade=degrade)))
+        for number, photo in enumerate(training_photos(seed, per_identity, hard=hard, degrade=degrade, stream=stream)):
+            yield TrainingPicture(seed, number, render(head, photo))
+
+
+def training_photos(
+    seed: int, pictures: int, *, hard: float = 1.0, degrade: float = 0.5, stream: int = 0
+) -> Iterator[Photo]:
+    """The variations of one person's training pictures, without drawing them."""
+    rng = np.random.default_rng([4242, seed, stream])
+    for _ in range(pictures):
+        yield sample_photo(rng, hard=hard, degrade=degrade)
 
 
 def pairs_text(names: list[str], pictures: int, *, seed: int = 0, folds: int = 10, per_fold: int = 30) -> str:
