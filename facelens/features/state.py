@@ -17,23 +17,7 @@ from facelens.errors import InputError
 from facelens.files import atomic_write
 from facelens.words import escaped, tr
 
-HISTORY = "history.jsonl"
 Optimisers = Mapping[str, torch.optim.Optimizer]
-
-
-def history(out: Path) -> list[dict[str, Any]]:
-    """The rows of a training so far; a row that is being written is left out."""
-    try:
-        written = (out / HISTORY).read_text("utf-8")
-    except OSError:
-        return []
-    rows = []
-    for line in written.splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            continue
-    return rows
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], said: dict[str, str]) -> None:
@@ -89,19 +73,7 @@ def put_back(
         optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
-def add_row(out: Path, row: Mapping[str, Any]) -> None:
-    """One more row of history, in one write: who reads at that moment finds it whole or not ended."""
-    with (out / HISTORY).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
-
-
 def write_json(path: Path, value: object) -> None:
     """A JSON file for people too."""
     with atomic_write(path) as file:
         file.write((json.dumps(value, indent=2, default=list) + "\n").encode())
-
-
-def write_history(out: Path, rows: list[dict[str, Any]]) -> None:
-    """Replace all rows."""
-    with atomic_write(out / HISTORY) as file:
-        file.write("".join(json.dumps(row) + "\n" for row in rows).encode())

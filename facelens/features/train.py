@@ -28,22 +28,14 @@ from torch import Tensor, nn
 from facelens.errors import Cancelled, InputError
 from facelens.features import card as cards
 from facelens.features import transforms
+from facelens.features.history import add_row, history, write_history
 from facelens.features.kinds import KINDS, Kind, Work
 from facelens.features.material import Material
 from facelens.features.models import MODELS
 from facelens.features.ranks import Ranks, joined, terms_of
 from facelens.features.recipe import Optimiser, Recipe
 from facelens.features.samplers import sampler
-from facelens.features.state import (
-    add_row,
-    gathered,
-    history,
-    put_back,
-    read_tensors,
-    write_history,
-    write_json,
-    write_tensors,
-)
+from facelens.features.state import gathered, put_back, read_tensors, write_json, write_tensors
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, offer, silent
 from facelens.words import escaped, tr

@@ -12,8 +12,9 @@ import torch
 from PIL import Image
 from torch import nn
 
+from facelens.features.history import history
 from facelens.features.ranks import Ranks, _Shared, joined, share_statistics
-from facelens.features.state import history, read_tensors
+from facelens.features.state import read_tensors
 
 ROOT = Path(__file__).resolve().parents[2]
 

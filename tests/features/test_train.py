@@ -22,11 +22,12 @@ from facelens.errors import Cancelled, InputError
 from facelens.features import card as cards
 from facelens.features import crops as cropping
 from facelens.features import library, recipe, transforms
+from facelens.features.history import history
 from facelens.features.kinds import KINDS, Drawn, Margin
 from facelens.features.losses import Terms
 from facelens.features.ranks import Ranks
 from facelens.features.recipe import Recipe
-from facelens.features.state import history, read_tensors
+from facelens.features.state import read_tensors
 from facelens.features.train import CHECKPOINT, STATE, searched, train
 from facelens.images.faceset import FaceSet
 
