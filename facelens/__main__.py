@@ -344,6 +344,7 @@ def _embed(arguments: argparse.Namespace) -> int:
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
+    from facelens.analyses.evaluation import evaluate_both
     from facelens.analyses.plan import ALL_PAIRS, PARTS, Plan
     from facelens.session import evaluating, reports
 
@@ -386,7 +387,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         **{name: value for name, value in said.items() if value is not None},
     )
     second = opened.features[1] if len(opened.features) > 1 else None
-    found = evaluating.evaluate(
+    found = evaluate_both(
         opened.faces,
         test,
         plan,

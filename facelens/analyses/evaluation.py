@@ -42,6 +42,7 @@ FEW = 6  # so many different ones are not divided; of whole numbers as many as a
 GALLERIES = {"gallery": 0, "gallery1": 1, "gallery2": 2}  # groups of a test, and the number of the gallery
 ENOUGH = 30  # false matches that can be divided among people or values
 CONFUSABLE = 100  # pairs of people in the table
+LISTED = 10_000  # pairs that a tap shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -829,18 +830,19 @@ def pairs_between(
     protocol: Protocol | None,
     plan: Plan,
     *,
-    query: FeatureSet,
     gallery: FeatureSet,
+    query: FeatureSet | None = None,
     low: float,
     high: float,
-    genuine: bool | None,
-    limit: int,
+    genuine: bool | None = None,
+    limit: int = LISTED,
     highest: bool = True,
     searching: Searching | None = None,
     excluded: Ids | None = None,
     tick: Tick = silent,
 ) -> tuple[Scores, int]:
     """Pairs of the plan's test with low <= score < high, and how many there are: those too that are only counted."""
+    query = gallery if query is None else query
     _check(plan, protocol)
     excluded = np.zeros(0, np.int64) if excluded is None else excluded
     test, _ = _test(protocol, plan, searching)

@@ -1,4 +1,4 @@
-"""Evaluations for window and command alike: open what is evaluated, work it out, write it down.
+"""Evaluations for window and command alike: open what is evaluated, and write down what came of it.
 
 A store is given as its folder, as the start of its name in the cache, or as a file of exported vectors.
 """
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from facelens import __version__
-from facelens.analyses import evaluation as evaluations
 from facelens.analyses import verification
 from facelens.analyses.evaluation import Evaluation, Report, Searching
 from facelens.analyses.measure import Measure, rate
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from facelens.features.exchange import Vectors
 
 SHOWN = 5  # stores that a message names
-LISTED = 10_000  # pairs that a tap shows
 POLICY = "facelens threshold policy"
 
 
@@ -234,73 +232,6 @@ def _features(name: str, one: Store | Vectors, faces: FaceSet) -> tuple[FeatureS
             hint=tr("Give the gallery it was made from: --gallery PATH, or --query-gallery PATH for queries."),
         )
     return made, notes
-
-
-# Working it out
-
-
-def evaluate(
-    faces: FaceSet,
-    protocol: Protocol | None,
-    plan: Plan,
-    *,
-    a: FeatureSet | None,
-    b: FeatureSet | None = None,
-    query_a: FeatureSet | None = None,
-    query_b: FeatureSet | None = None,
-    searching: Searching | None = None,
-    excluded: Ids | None = None,
-    tick: Tick = silent,
-) -> Evaluation:
-    """Model A (old), model B (new) or both; `query_a` and `query_b` where queries come from another model, `searching`
-    where they are other faces.
-    """
-    return evaluations.evaluate_both(
-        faces,
-        protocol,
-        plan,
-        a=a,
-        b=b,
-        query_a=query_a,
-        query_b=query_b,
-        searching=searching,
-        excluded=excluded,
-        tick=tick,
-    )
-
-
-def list_pairs(
-    faces: FaceSet,
-    protocol: Protocol | None,
-    plan: Plan,
-    *,
-    gallery: FeatureSet,
-    query: FeatureSet | None = None,
-    low: float,
-    high: float,
-    genuine: bool | None = None,
-    limit: int = LISTED,
-    highest: bool = True,
-    searching: Searching | None = None,
-    excluded: Ids | None = None,
-    tick: Tick = silent,
-) -> tuple[Scores, int]:
-    """Pairs with low <= score < high, those too that an evaluation only counts; and how many there are in all."""
-    return evaluations.pairs_between(
-        faces,
-        protocol,
-        plan,
-        query=gallery if query is None else query,
-        gallery=gallery,
-        low=low,
-        high=high,
-        genuine=genuine,
-        limit=limit,
-        highest=highest,
-        searching=searching,
-        excluded=excluded,
-        tick=tick,
-    )
 
 
 # Writing it down

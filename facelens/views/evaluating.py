@@ -35,7 +35,7 @@ class Evaluating:
 
     def run(self) -> None:
         """Answer what is asked now, in the worker."""
-        from facelens.session import evaluating
+        from facelens.analyses import evaluation
 
         workspace = self.desk.workspace
         if reason := evaluable(workspace):
@@ -45,7 +45,7 @@ class Evaluating:
         assert faces is not None
         request = Request(
             title=tr("Evaluate {names}", names=tr(" and ").join(workspace.evaluable)),
-            call=evaluating.evaluate,
+            call=evaluation.evaluate_both,
             args=(workspace.faces, workspace.protocol, workspace.plan),
             kwargs={**models(workspace), "excluded": workspace.excluded},
             slot=SLOT,
@@ -80,13 +80,13 @@ class Evaluating:
         self, side: str, *, low: float, high: float, genuine: bool | None, then: Callable[[Any], None]
     ) -> None:
         """Look up pairs that are only counted in the results; `side` is "a" or "b"."""
-        from facelens.session import evaluating
+        from facelens.analyses import evaluation
 
         workspace = self.desk.workspace
         found = models(workspace)
         request = Request(
             title=tr("List pairs"),
-            call=evaluating.list_pairs,
+            call=evaluation.pairs_between,
             args=(workspace.faces, workspace.protocol, workspace.plan),
             kwargs={
                 "gallery": found[side],

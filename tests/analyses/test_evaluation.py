@@ -221,6 +221,21 @@ def test_queries_of_another_gallery(counted: bool, monkeypatch: pytest.MonkeyPat
     assert total == ((score >= 0.2) & ~same).sum() and taken.score[0] == pytest.approx(score[~same].max())
 
 
+def test_pairs_on_tap_are_those_of_the_scores() -> None:
+    faces = gallery()
+    old, new = vectors(faces), vectors(faces, seed=1, model="new")
+    report = evaluate(faces, None, replace(FAST, parts=("verification",)), query=old)
+    assert report.scores is not None and report.verification is not None
+    point = report.verification.points[0]
+    assert point.threshold is not None
+    pairs, total = pairs_between(faces, None, FAST, gallery=old, low=point.threshold, high=2, genuine=False, limit=5)
+    assert total == point.false_matches > 5
+    kept = report.scores.between(point.threshold, 2.0, genuine=False)
+    np.testing.assert_array_equal(pairs.score, report.scores.score[kept[:5]])
+    crossed, total = pairs_between(faces, None, FAST, gallery=old, query=new, low=-1, high=2, limit=7)
+    assert len(crossed.score) == 7 and total == len(faces) * (len(faces) - 1)
+
+
 def test_both_models_with_queries_of_another_gallery() -> None:
     faces, asked, searched, searching = side_by_side()
     better = [replace(one, vectors=np.round(one.vectors), norms=np.zeros(0)) for one in (asked, searched)]

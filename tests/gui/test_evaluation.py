@@ -79,9 +79,9 @@ _ANSWERS: dict[tuple[object, ...], Any] = {}
 @pytest.fixture(autouse=True)
 def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same question is worked out once for all tests of this file."""
-    from facelens.session import evaluating
+    from facelens.analyses import evaluation
 
-    real = evaluating.evaluate
+    real = evaluation.evaluate_both
 
     def evaluate(faces: FaceSet, protocol: Protocol | None, plan: Any, *, tick: Any, **given: Any) -> Any:
         models = tuple(one.provenance.fingerprint if isinstance(one, FeatureSet) else None for one in given.values())
@@ -90,7 +90,7 @@ def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
             _ANSWERS[key] = real(faces, protocol, plan, tick=tick, **given)
         return _ANSWERS[key]
 
-    monkeypatch.setattr(evaluating, "evaluate", evaluate)
+    monkeypatch.setattr(evaluation, "evaluate_both", evaluate)
 
 
 @pytest.fixture(scope="module")
@@ -286,13 +286,13 @@ def test_a_small_gallery_is_evaluated_when_the_page_is_shown_and_keys_reach_all(
 def test_a_stopped_evaluation_is_not_begun_again_unasked(
     desk: Desk, panel: Callable, faces: FaceSet, settle: Callable, until: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from facelens.session import evaluating
+    from facelens.analyses import evaluation
 
     def endless(*_: object, tick: Callable, **__: object) -> None:
         while True:
             tick(1, 4, "counting")
 
-    monkeypatch.setattr(evaluating, "evaluate", endless)
+    monkeypatch.setattr(evaluation, "evaluate_both", endless)
     put(desk, faces, vectors(faces, "new"))
     shown = panel(EvaluationPanel)
     until(lambda: shown.working.isVisible() and shown.skeleton.isVisible())

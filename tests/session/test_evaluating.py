@@ -13,6 +13,7 @@ import pytest
 
 from facelens.__main__ import main
 from facelens.analyses.bootstrap import draw
+from facelens.analyses.evaluation import Evaluation, evaluate_both
 from facelens.analyses.plan import EMPTY, NMI_MEANS, OPEN_RULES, PARTS, R_MODES, RULES, Plan
 from facelens.errors import InputError
 from facelens.features.card import Card
@@ -73,12 +74,12 @@ def stored(faces: FaceSet, cache: Path, name: str, spread: float) -> Path:
 
 
 @pytest.fixture
-def both(world: World) -> tuple[World, evaluating.Evaluation]:
+def both(world: World) -> tuple[World, Evaluation]:
     columns = {"light": Labels.of(["@day" if i % 2 else "night" for i in range(len(world.faces))])}
     world = replace(world, faces=world.faces.with_columns(columns))
     opened = evaluating.open_stores([str(world.old), str(world.new)], cache=world.cache)
     a, b = opened.features
-    return world, evaluating.evaluate(world.faces, None, PLAN, a=a, b=b)
+    return world, evaluate_both(world.faces, None, PLAN, a=a, b=b)
 
 
 # Opening
@@ -146,8 +147,8 @@ def test_exported_vectors_need_no_gallery(world: World, tmp_path: Path, form: st
     opened = evaluating.open_stores([str(out)], cache=world.cache)
     assert opened.faces.identity.names == world.faces.identity.names and len(opened.features[0]) == 40
     plan = replace(PLAN, breakdown="", parts=("verification",))
-    of_file = evaluating.evaluate(opened.faces, None, plan, a=opened.features[0]).a
-    of_store = evaluating.evaluate(world.faces, None, plan, a=features).a
+    of_file = evaluate_both(opened.faces, None, plan, a=opened.features[0]).a
+    of_store = evaluate_both(world.faces, None, plan, a=features).a
     assert of_file is not None and of_store is not None
     assert of_file.verification.points == of_store.verification.points  # type: ignore[union-attr]
 
@@ -177,31 +178,10 @@ def test_lists_of_pairs(world: World, tmp_path: Path) -> None:
         evaluating.open_stores([str(world.old)], cache=world.cache, protocol=tmp_path / "absent.csv")
 
 
-# Pairs on tap
-
-
-def test_pairs_on_tap(both: tuple[World, evaluating.Evaluation]) -> None:
-    world, found = both
-    opened = evaluating.open_stores([str(world.old), str(world.new)], cache=world.cache)
-    report = found.a
-    assert report is not None and report.scores is not None
-    t = report.verification.points[0].threshold  # type: ignore[union-attr]
-    pairs, total = evaluating.list_pairs(
-        world.faces, None, PLAN, gallery=opened.features[0], low=t, high=2.0, genuine=False, limit=5
-    )
-    assert total == report.verification.points[0].false_matches and len(pairs.score) == min(5, total)  # type: ignore[union-attr]
-    kept = report.scores.between(t, 2.0, genuine=False)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(pairs.score, report.scores.score[kept[:5]])
-    crossed, _ = evaluating.list_pairs(
-        world.faces, None, PLAN, gallery=opened.features[0], query=opened.features[1], low=-1, high=2, limit=7
-    )
-    assert len(crossed.score) == 7
-
-
 # Files
 
 
-def test_json_has_every_number(both: tuple[World, evaluating.Evaluation], tmp_path: Path) -> None:
+def test_json_has_every_number(both: tuple[World, Evaluation], tmp_path: Path) -> None:
     world, found = both
     told = json.loads(evaluating.write_json(tmp_path / "e.json", found, faces=world.faces).read_text())
     assert told["plan"]["fars"] == [0.1, 0.02, 1e-6] and told["digest"] == found.digest
@@ -217,7 +197,7 @@ def test_json_has_every_number(both: tuple[World, evaluating.Evaluation], tmp_pa
     assert len(model["confusable"]["people"][0]["best_pair"]) == 2
 
 
-def test_csv_runs_no_formulas(both: tuple[World, evaluating.Evaluation], tmp_path: Path) -> None:
+def test_csv_runs_no_formulas(both: tuple[World, Evaluation], tmp_path: Path) -> None:
     world, found = both
     out = evaluating.write_csv(tmp_path / "e.csv", found, faces=world.faces)
     tables = {}
@@ -242,7 +222,7 @@ def test_csv_runs_no_formulas(both: tuple[World, evaluating.Evaluation], tmp_pat
     assert worst == sorted(worst)
 
 
-def test_latex_escapes_names(both: tuple[World, evaluating.Evaluation], tmp_path: Path) -> None:
+def test_latex_escapes_names(both: tuple[World, Evaluation], tmp_path: Path) -> None:
     world, found = both
     text = evaluating.write_latex(tmp_path / "e.tex", found, faces=world.faces).read_text()
     assert r"A: old net\_1" in text and r"B: new \& better" in text and "B $-$ A" in text
@@ -253,7 +233,7 @@ def test_latex_escapes_names(both: tuple[World, evaluating.Evaluation], tmp_path
     assert evaluating.latex_text("a_b{c}\\~^") == r"a\_b\{c\}\textbackslash{}\textasciitilde{}\textasciicircum{}"
 
 
-def test_policy_carries_the_threshold(both: tuple[World, evaluating.Evaluation], tmp_path: Path) -> None:
+def test_policy_carries_the_threshold(both: tuple[World, Evaluation], tmp_path: Path) -> None:
     _, found = both
     told = json.loads(evaluating.write_policy(tmp_path / "p.json", found, target=0.1).read_text())
     old, new = told["models"]
@@ -283,7 +263,7 @@ def test_policy_carries_the_threshold(both: tuple[World, evaluating.Evaluation],
         evaluating.policy(replace(found, a=None, b=None), target=0.1)
 
 
-def test_lines_name_rule_counts_and_reasons(both: tuple[World, evaluating.Evaluation]) -> None:
+def test_lines_name_rule_counts_and_reasons(both: tuple[World, Evaluation]) -> None:
     world, found = both
     text = "\n".join(reports.lines(found, faces=world.faces))
     for words in (
@@ -303,7 +283,7 @@ def test_lines_name_rule_counts_and_reasons(both: tuple[World, evaluating.Evalua
 def test_an_empty_evaluation_can_be_told_and_written(tmp_path: Path) -> None:
     faces = FaceSet.build("none", tmp_path, paths=[], identities=[])
     none = FeatureSet(np.zeros(0, np.int64), np.zeros((0, D), np.float32), Provenance("f", "net"))
-    found = evaluating.evaluate(faces, None, PLAN, a=none, b=none)
+    found = evaluate_both(faces, None, PLAN, a=none, b=none)
     assert "n/a: no pair was compared" in "\n".join(reports.lines(found, faces=faces))
     for write, name in (
         (evaluating.write_json, "e.json"),
