@@ -101,7 +101,7 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         "vectors.export",
         "vectors.delete",
     }  # see test_models.py
-    of_results = {id for id in BY_ID if id.startswith("evaluate.") and id != "evaluate.show"}  # see test_evaluation.py
+    of_results = {id for id in BY_ID if id.startswith("evaluate.") and id != "evaluate.show"}  # see evaluation/test_exports.py
     for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models, *of_results}:
         window.store.update(faces=full.faces, source=full.source, diagnosis=full.diagnosis)
         window.store.update(
