@@ -173,13 +173,16 @@ class Segmented(QWidget):
             step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(event.key())  # type: ignore[call-overload]
             if step is not None:
                 place = self._group.id(watched) + step  # type: ignore[arg-type]
-                while 0 <= place < len(self._keys) and not self._group.button(place).isEnabled():
+                while 0 <= place < len(self._keys) and not self._can(place):
                     place += step
                 if 0 <= place < len(self._keys):
                     self._group.button(place).setFocus(Qt.FocusReason.TabFocusReason)
                     self._group.button(place).click()
                 return True
         return super().eventFilter(watched, event)
+
+    def _can(self, place: int) -> bool:
+        return self._group.button(place).isEnabled() and not self._group.button(place).isHidden()
 
     def current(self) -> int:
         """The place of the chosen segment."""
@@ -350,6 +353,19 @@ class Header(QWidget):
     def set_title(self, text: str) -> None:
         self._title.setText(text)
 
+    def show_title(self, shown: bool) -> None:
+        """Leave the title out where something else says the same."""
+        self._title.setVisible(shown)
+
+    def title_width(self) -> int:
+        """What the title takes where it is shown."""
+        return self._title.minimumSizeHint().width() + self._row.spacing()
+
+    def room_for(self, control: QWidget) -> int:
+        """How wide a control may be when the others have what they need and there is no title."""
+        taken = self.minimumSizeHint().width() - control.minimumSizeHint().width()
+        return self.width() - taken + (0 if self._title.isHidden() else self.title_width())
+
     def subtitle(self) -> str:
         return self._subtitle.text()
 
@@ -385,7 +401,9 @@ class Header(QWidget):
 
 
 class _Quiet(QLabel):
-    """A subtitle that is cut with an ellipsis where it does not fit."""
+    """A subtitle that is cut with an ellipsis where it does not fit, and left out where little would remain of it."""
+
+    LEAST = 64  # px
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -393,7 +411,9 @@ class _Quiet(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        draw_text(QPainter(self), QRectF(self.contentsRect()), self.text(), "text3", 11)
+        room = self.contentsRect().width()
+        if room >= min(self.LEAST, text_width(self.text(), 11)):
+            draw_text(QPainter(self), QRectF(self.contentsRect()), self.text(), "text3", 11)
 
 
 class Dock(QDockWidget):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.views import theme
 from facelens.views.controls import Header, Segmented
@@ -41,6 +41,78 @@ def offer_figure(frame: Frame, chart: Chart, ask: Callable[[], object]) -> None:
     frame.header.add_menu(menu, tr("More about {title}", title=frame.header.title()))
 
 
+class Switch(Segmented):
+    """Segments where there is room for them, else a list to choose from; what is not offered is in neither."""
+
+    def __init__(self, segments: Sequence[tuple[str, str]], *, label: str) -> None:
+        super().__init__(segments, label=label, height=22)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self._texts = dict(segments)
+        self._offered = [key for key, _ in segments]
+        self.folded = False
+        self.list = QComboBox()
+        self.list.setAccessibleName(label)
+        self.list.setToolTip(label)
+        self.list.setFixedHeight(22)
+        self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.list.activated.connect(lambda _: self._on_listed())
+        row = self.layout()
+        assert row is not None
+        row.addWidget(self.list)
+        self._show()
+
+    def offers(self, key: str) -> bool:
+        """Whether a choice can be made now."""
+        return key in self._offered
+
+    def offer(self, key: str, there: bool) -> None:
+        """Show or hide one choice."""
+        self._offered = [other for other in self._texts if (other in self._offered if other != key else there)]
+        self._show()
+
+    def fold(self, folded: bool) -> None:
+        """Segments or a list; the keyboard stays here."""
+        if folded != self.folded:
+            focus = self.focusWidget() is not None and self.focusWidget().hasFocus()
+            self.folded = folded
+            self._show()
+            if focus:
+                (self.list if folded else self.button(self.value())).setFocus()
+
+    def unfolded_width(self) -> int:
+        """What the segments need side by side."""
+        return sum(self.button(key).sizeHint().width() for key in self._offered)
+
+    def set_current(self, place: int) -> None:
+        super().set_current(place)
+        if hasattr(self, "list"):  # made after the first choice
+            self.list.setCurrentIndex(self.list.findData(self.value()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.list.sizeHint().width(), super().minimumSizeHint().height())
+
+    def _on_listed(self) -> None:
+        place = list(self._texts).index(self.list.currentData())
+        self.set_current(place)
+        self.changed.emit(place)
+
+    def _show(self) -> None:
+        self.list.clear()
+        for key in self._offered:
+            self.list.addItem(self._texts[key], key)
+            self.list.setItemData(self.list.count() - 1, self.button(key).toolTip(), Qt.ItemDataRole.ToolTipRole)
+        self.list.setCurrentIndex(self.list.findData(self.value()))
+        self.list.setVisible(self.folded)
+        for key in self._texts:
+            button = self.button(key)
+            button.setVisible(key in self._offered and not self.folded)
+            # Round corners belong to the ends of what is shown.
+            ends = {self._offered[0]: "first", self._offered[-1]: "last"}
+            button.setProperty("at", ends.get(key, "middle"))
+            button.style().unpolish(button)
+            button.style().polish(button)
+
+
 class Places(QWidget):
     """Several contents in one frame; the switch in the header chooses, and the header belongs to the one shown."""
 
@@ -52,9 +124,8 @@ class Places(QWidget):
         self.setObjectName("panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.keys = [key for key, *_ in pages]
-        self.titles = {key: text for key, text, _, _ in pages}
         self.header = Header("")
-        self.switch = Segmented([(key, text) for key, text, _, _ in pages], label=label, height=22)
+        self.switch = Switch([(key, text) for key, text, _, _ in pages], label=label)
         self.stack = QStackedWidget()
         for key, _, tip, content in pages:
             self.stack.addWidget(content)
@@ -81,15 +152,21 @@ class Places(QWidget):
 
     def offer(self, key: str, there: bool) -> None:
         """Show or hide one choice; a hidden one is left."""
-        self.switch.button(key).setVisible(there)
-        shown = [self.switch.button(other) for other in self.keys if not self.switch.button(other).isHidden()]
-        for place, button in enumerate(shown):  # round corners belong to the ends of what is shown
-            at = "first" if place == 0 else "last" if place == len(shown) - 1 else "middle"
-            button.setProperty("at", at)
-            button.style().unpolish(button)
-            button.style().polish(button)
+        self.switch.offer(key, there)
         if not there and self.key == key:
             self.show_key(next(other for other in self.keys if other != key))
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fold()
+        return done
+
+    def _fold(self) -> None:
+        """Where there is little room the title goes, which the switch says too; then the switch folds."""
+        room, wide = self.header.room_for(self.switch), self.switch.unfolded_width()
+        self.switch.fold(wide > room)
+        self.header.show_title(wide > room or wide + self.header.title_width() <= room)
 
 
 def split(orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = ()) -> QSplitter:

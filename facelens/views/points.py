@@ -242,9 +242,9 @@ class SliceTable(ResultTable):
         head = tr("at the threshold of FAR {far}", far=rate(target)) if target is not None else ""
         columns = [
             Column(asked or tr("value"), tr("Both faces of a pair have this value"), "left", 0.6),
-            Column(tr("faces"), share=0.2),
-            Column(tr("genuine"), tr("Genuine pairs"), share=0.2),
-            Column(tr("impostor"), tr("Impostor pairs"), share=0.2),
+            Column(tr("faces"), share=0.2, spare=True),
+            Column(tr("genuine"), tr("Genuine pairs"), share=0.2, spare=True),
+            Column(tr("impostor"), tr("Impostor pairs"), share=0.2, spare=True),
         ]
         for side in view.sides:
             tip = tr("TAR {head}, higher is better. Click for the pairs it refuses.", head=head)

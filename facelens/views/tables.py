@@ -1,13 +1,15 @@
 """Tables of results: a cell knows what it says, how it is coloured and why it is empty; a click asks what is behind it.
 
 A cell without a value is hatched and says why; it may reach over the cells to its right. The row of the current
-operating point is bold and tinted, the clicked cell framed.
+operating point is bold and tinted, the clicked cell framed. Where there is little room words take two lines, an
+interval the line under its value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from PySide6.QtCore import (
@@ -35,7 +37,8 @@ from facelens.views import theme
 from facelens.views.controls import draw_text, plain_tip, text_width
 from facelens.words import tr
 
-ROW = 29
+ROW, TALL = 29, 38  # px; rows of one line and of two
+HEAD, TALL_HEAD = 27, 40
 MEASURED = 40  # rows that say how wide the columns are
 SPANS = 200  # rows that may hold a reason over several cells; longer tables have none
 PADDING = 8  # as in the headings, see the style sheet
@@ -46,12 +49,13 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(frozen=True)
 class Column:
-    """A heading with what it means; `share` divides the width that is left over."""
+    """A heading with what it means; `share` divides the width that is left over, `spare` ones go where none is."""
 
     title: str
     tip: str = ""
     align: str = "right"
     share: float = 1.0
+    spare: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,38 @@ def reason_row(why: str, columns: int) -> list[Cell]:
     return [Cell(why, why=True, span=columns), *(Cell() for _ in range(columns - 1))]
 
 
+@lru_cache(maxsize=8192)
+def two_lines(text: str) -> tuple[str, str]:
+    """Words over two lines, an interval under its value.
+
+    >>> two_lines("0.9643 [0.952, 0.971]"), two_lines("false non-matches"), two_lines("AUC")
+    (('0.9643', '[0.952, 0.971]'), ('false', 'non-matches'), ('AUC', ''))
+    """
+    at = text.find(" [")
+    if at < 0:
+        spaces = [i for i, letter in enumerate(text) if letter == " "]
+        at = min(spaces, key=lambda i: max(i, len(text) - i), default=len(text))
+    return text[:at], text[at + 1 :]
+
+
+def _second(line: str, px: int) -> int:
+    """Type of a second line: intervals are smaller than what they belong to."""
+    return 10 if line.startswith("[") else px
+
+
+def _width(text: str, px: int, *, tall: bool, bold: bool = False) -> float:
+    if not tall:
+        return text_width(text, px, bold)
+    first, second = two_lines(text)
+    return max(text_width(first, px, bold), text_width(second, _second(second, px), bold))
+
+
 class _Model(QAbstractTableModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.columns: tuple[Column, ...] = ()
         self.rows: Sequence[Sequence[Cell]] = ()
+        self.tall = False
 
     def fill(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         self.beginResetModel()
@@ -130,7 +161,7 @@ class _Model(QAbstractTableModel):
             return None
         column = self.columns[section]
         if role == ROLE.DisplayRole:
-            return column.title
+            return "\n".join(two_lines(column.title)) if self.tall else column.title
         if role == ROLE.ToolTipRole:
             return plain_tip(column.tip) or None
         if role == ROLE.TextAlignmentRole:
@@ -145,7 +176,7 @@ class _Cells(QStyledItemDelegate):
         self.table = table
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(40, ROW)
+        return QSize(40, TALL if self.table.tall else ROW)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         model = self.table.model_
@@ -174,6 +205,12 @@ class _Cells(QStyledItemDelegate):
             left = inner.x() - 4
             painter.fillRect(QRectF(left, box.y() + 5, wide, box.height() - 10), look.q(look.base, 0.85))
             draw_text(painter, inner, cell.text, "text2", 11)
+        elif self.table.tall and text_width(cell.text, self.table.px, bold) > inner.width():
+            middle, px = inner.center().y(), self.table.px
+            first, second = two_lines(cell.text)
+            for line, top, size in ((first, middle - 15, px), (second, middle, _second(second, px))):
+                at = QRectF(inner.x(), top, inner.width(), 15)
+                draw_text(painter, at, line, cell.colour, size, bold=bold, align=align)
         else:
             draw_text(painter, inner, cell.text, cell.colour, self.table.px, bold=bold, align=align)
         painter.restore()
@@ -188,6 +225,7 @@ class ResultTable(QTableView):
         super().__init__()
         self.large = large
         self.px = 12 if large else 11
+        self.tall = False  # whether words take two lines
         self.marked = -1  # the row of the current operating point
         self.framed = False  # whether the current cell is the one that was tapped
         self.hovered = QModelIndex()
@@ -206,7 +244,7 @@ class ResultTable(QTableView):
         self.verticalHeader().setDefaultSectionSize(ROW)
         head = self.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        head.setFixedHeight(27)
+        head.setFixedHeight(HEAD)
         head.setHighlightSections(False)
         head.setSectionsClickable(False)
         self.clicked.connect(self._on_clicked)
@@ -288,41 +326,54 @@ class ResultTable(QTableView):
     def _divide(self) -> None:
         """Every column as wide as its words, then what is left over by share.
 
-        Where there is too little room, first the type gets smaller, then words of columns that are read from the left
-        are cut; only then the table scrolls.
+        Where there is too little room, first the type gets smaller, then words take two lines, then spare columns go,
+        then words of columns that are read from the left are cut; only then the table scrolls.
         """
         columns, room = self.model_.columns, self.viewport().width()
         if not columns:
             return
-        self.px = 12 if self.large else 11
-        needs = self._needs()
-        if sum(needs) > room:
-            self.px = 11
-            needs = self._needs()
-        spare = [max(0.0, need - LEAST) if column.align == "left" else 0.0 for need, column in zip(needs, columns)]
-        cut = min(1.0, max(0.0, sum(needs) - room) / (sum(spare) or 1.0))
-        needs = [need - cut * some for need, some in zip(needs, spare)]
+        shown = list(range(len(columns)))
+        for px, tall in ((12 if self.large else 11, False), (11, False), (11, True)):
+            needs = self._needs(px, tall=tall)
+            if sum(needs) <= room:
+                break
+        while sum(needs[j] for j in shown) > room and (spare := next((j for j in shown if columns[j].spare), None)):
+            shown.remove(spare)
+        self._set_form(px, tall=tall)
+        needs = [needs[j] for j in shown]
+        cuts = [max(0.0, need - LEAST) if columns[j].align == "left" else 0.0 for j, need in zip(shown, needs)]
+        cut = min(1.0, max(0.0, sum(needs) - room) / (sum(cuts) or 1.0))
+        needs = [need - cut * some for need, some in zip(needs, cuts)]
         left = max(0.0, room - sum(needs))
-        shares = sum(column.share for column in columns) or 1.0
+        shares = sum(columns[j].share for j in shown) or 1.0
         end = 0.0
-        for j, column in enumerate(columns):
-            start, end = end, end + needs[j] + left * column.share / shares
+        for j in range(len(columns)):
+            self.setColumnHidden(j, j not in shown)
+        for j, need in zip(shown, needs):
+            start, end = end, end + need + left * columns[j].share / shares
             self.setColumnWidth(j, round(end) - round(start))
 
-    def _needs(self) -> list[float]:
+    def _set_form(self, px: int, *, tall: bool) -> None:
+        self.px = px
+        if tall != self.tall:
+            self.tall = self.model_.tall = tall
+            self.verticalHeader().setDefaultSectionSize(TALL if tall else ROW)
+            self.horizontalHeader().setFixedHeight(TALL_HEAD if tall else HEAD)
+
+    def _needs(self, px: int, *, tall: bool) -> list[float]:
         columns, rows = self.model_.columns, self.model_.rows[:MEASURED]
         needs = []
         for j, column in enumerate(columns):
-            words = [row[j].text for row in rows if j < len(row) and not row[j].why]
-            widest = max((text_width(text, self.px, bold=j == 0) for text in words), default=0.0)
-            needs.append(max(widest, text_width(column.title, 11) + 2) + 2 * PADDING)
+            texts = [row[j].text for row in rows if j < len(row) and not row[j].why]
+            widest = max((_width(text, px, tall=tall, bold=j == 0) for text in texts), default=0.0)
+            needs.append(max(widest, _width(column.title, 11, tall=tall) + 2) + 2 * PADDING)
         return needs
 
     def sizeHint(self) -> QSize:
-        return QSize(400, 27 + ROW * min(max(len(self.model_.rows), 3), 8))
+        return QSize(400, HEAD + ROW * min(max(len(self.model_.rows), 3), 8))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(120, 27 + 2 * ROW)
+        return QSize(120, HEAD + 2 * ROW)
 
     def _on_theme_changed(self) -> None:
         self.viewport().update()

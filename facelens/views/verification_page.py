@@ -164,7 +164,7 @@ class VerificationPage(QWidget):
 
     def switch_shows(self, key: str) -> bool:
         """Whether a table can be chosen now; the scores only where they have no row of their own."""
-        return not self.places.switch.button(key).isHidden()
+        return self.places.switch.offers(key)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from facelens.views.identification_page import IdentificationPage
     from facelens.views.retrieval_page import RetrievalPage
 
-NARROW = 820  # px; under it the list lies below the results
+NARROW = 900  # px; under it the list lies below the results, whose tables need 600
 WIDE = 1180  # px; from here on the method is named in the control row
-LIST = 372
+LIST, SLIM_LIST = 372, 280  # px; the list beside the results, in a wide window and in others
 BESIDE, STACKED = 440, 700  # px; least height of the results with the list beside or below them
 Page = TypeVar("Page", bound=QWidget)
 
@@ -211,16 +211,13 @@ class EvaluationPanel(Panel):
         super().resizeEvent(event)
         width = event.size().width()
         across = Qt.Orientation.Vertical if width < NARROW else Qt.Orientation.Horizontal
-        if across != self.body.orientation() or not any(self.body.sizes()):
-            self.body.setOrientation(across)
-            if across is Qt.Orientation.Vertical:
-                self.body.setSizes([STACKED - 200, 200])
-            else:
-                side = LIST if width >= WIDE else 280
-                self.body.setSizes([max(width - side, 300), side])
-        elif across is Qt.Orientation.Horizontal and event.oldSize().width() != width:
-            side = LIST if width >= WIDE else 280
-            self.body.setSizes([max(width - side - 4, 300), side])
+        fresh = across != self.body.orientation() or not any(self.body.sizes())
+        self.body.setOrientation(across)
+        if across is Qt.Orientation.Horizontal and (fresh or event.oldSize().width() != width):
+            side = LIST if width >= WIDE else SLIM_LIST
+            self.body.setSizes([width - side - self.body.handleWidth(), side])
+        elif fresh:
+            self.body.setSizes([STACKED - 200, 200])
         self.body.setMinimumHeight(STACKED if across is Qt.Orientation.Vertical else BESIDE)
         self.controls.method.setVisible(width >= WIDE)
 
