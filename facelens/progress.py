@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
-
-T = TypeVar("T")
+from typing import Protocol
 
 
 class Tick(Protocol):
@@ -18,25 +15,18 @@ def silent(done: int, total: int, note: str = "") -> None:
     """The tick of scripts and tests that do not watch."""
 
 
-def ticking(
-    items: Sequence[T] | Iterable[T], tick: Tick, *, total: int | None = None, every: int = 1, note: str = ""
-) -> Iterator[T]:
-    """Yield `items`, telling `tick` before every `every`-th one and once at the end.
+def part_of(tick: Tick, number: int, of: int) -> Tick:
+    """The tick of one of several parts of about the same length.
 
-    >>> seen = []
-    >>> list(ticking("abc", lambda done, total, note="": seen.append((done, total))))
-    ['a', 'b', 'c']
-    >>> seen
-    [(0, 3), (1, 3), (2, 3), (3, 3)]
+    >>> second = part_of(lambda done, total, note="": print(done, total), 1, 2)
+    >>> second(3, 4)
+    1750 2000
     """
-    count = total if total is not None else len(items) if isinstance(items, Sequence) else 0
-    done = 0
-    for item in items:
-        if done % every == 0:
-            tick(done, count, note)
-        yield item
-        done += 1
-    tick(done, max(count, done), note)
+
+    def inner(done: int, total: int, note: str = "") -> None:
+        tick(int(1000 * (number + min(1.0, done / max(total, 1)))), 1000 * max(of, 1), note)
+
+    return inner
 
 
 def offer(tick: Tick, value: object) -> None:

@@ -27,7 +27,7 @@ from facelens.analyses.measure import Measure, rate
 from facelens.analyses.plan import FPIRS, OPEN_RULES, RESAMPLES
 from facelens.analyses.scores import Floats
 from facelens.images.faceset import Ids, Rows
-from facelens.progress import Tick, silent
+from facelens.progress import Tick, part_of, silent
 from facelens.words import tr
 
 RANKS = (1, 5, 10, 20)
@@ -207,7 +207,7 @@ def identify(
                 query_identity=query_identity[probes],
                 gallery_identity=gallery_identity[rows],
                 part=int(one),
-                tick=_part(tick, i, len(parts) + (resamples > 0)),
+                tick=part_of(tick, i, len(parts) + (resamples > 0)),
             )
         )
     enrolled = [gallery_identity[entries[which[entries] == one]] for one in parts]
@@ -236,7 +236,7 @@ def identify(
         notes=tuple(notes),
         invalid=bad,
         unlabelled=left,
-        tick=_part(tick, len(parts), len(parts) + 1),
+        tick=part_of(tick, len(parts), len(parts) + 1),
     )
 
 
@@ -296,7 +296,7 @@ def compare(
         tpir = new.tpir(fpirs, rule)[0] - old.tpir(fpirs, rule)[0]
         drawn = None
         if weights is not None:
-            draws = [x.tpir_draws(weights, fpirs, rule, tick=_part(tick, i, 2))[0] for i, x in enumerate((old, new))]
+            draws = [x.tpir_draws(weights, fpirs, rule, tick=part_of(tick, i, 2))[0] for i, x in enumerate((old, new))]
             drawn = draws[1] - draws[0]
         for i, target in enumerate(fpirs):
             why, _ = _why_open(target, old)
@@ -306,13 +306,6 @@ def compare(
 
 
 # Blocks
-
-
-def _part(tick: Tick, i: int, of: int) -> Tick:
-    def inner(done: int, total: int, note: str = "") -> None:
-        tick(int(1000 * (i + done / max(total, 1))), 1000 * max(of, 1), note)
-
-    return inner
 
 
 def cosines(query: Floats, gallery: Floats, *, pairs: int, tick: Tick) -> Iterator[tuple[slice, Floats]]:

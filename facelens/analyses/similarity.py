@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,6 @@ from facelens.errors import InputError
 from facelens.images.faceset import Ids
 from facelens.progress import Tick, silent
 from facelens.words import tr
-
-if TYPE_CHECKING:
-    from facelens.analyses.evaluation import Confusable
 
 MEMORY = 1 << 28  # bytes of one block of whole rows
 TILE = (1024, 4096)  # rows and columns looked at at once where whole rows are not needed
@@ -47,7 +44,6 @@ FINEST = 68  # below 2^-68 cosines are equal
 BUFFER = 1 << 17  # pairs a thread puts down at once
 DENSE = 1_000_000  # listed pairs from which on it may pay to take all products of their rows
 WORTH = 64  # how many products of a block cost as much as one of two rows that are looked up
-CHUNK = 1 << 16  # pairs looked through at once for people who are not known yet
 INSERTED = 512  # up to so many best ones are kept by insertion; for more of them whole rows are sorted
 
 
@@ -416,58 +412,6 @@ def _products_of(
         score[some] = np.einsum("pd,pd->p", query[first[some]], gallery[second[some]])
     tick(len(first), len(first))
     return score
-
-
-def confusable(scores: Scores, *, threshold: float, limit: int = 200) -> tuple[Confusable, ...]:
-    """People taken for one another: most false matches at `threshold` first, then the highest score.
-
-    Only pairs that are kept are looked at, so where others are only counted `pairs` does not have them.
-    """
-    from facelens.analyses.evaluation import Confusable
-
-    one, other = scores.identity[scores.first], scores.identity[scores.second]
-    places = np.flatnonzero(~scores.genuine & (one >= 0) & (other >= 0) & (one != other))
-    if not len(places):
-        return ()
-    one, other = one[places].astype(np.int64), other[places].astype(np.int64)
-    people = int(max(one.max(), other.max())) + 1
-    both = np.minimum(one, other) * people + np.maximum(one, other)
-    # Scores descend, so matches stand in front, the first of two people is their best, and a smaller place is a better
-    # one. Sorting all pairs by people would take seconds where there are millions.
-    stop = int(np.searchsorted(places, scores.above(threshold)))
-    names, best, matches = np.unique(both[:stop], return_index=True, return_counts=True)
-    order = np.lexsort((best, -matches))[:limit]
-    names, best, matches = names[order], best[order], matches[order]
-    while len(names) < limit and stop < len(both):
-        part = both[stop : stop + CHUNK]
-        further, first = np.unique(part, return_index=True)
-        new = np.flatnonzero(~np.isin(further, names))
-        new = new[np.argsort(first[new])][: limit - len(names)]
-        names, best = np.concatenate([names, further[new]]), np.concatenate([best, first[new] + stop])
-        matches = np.concatenate([matches, np.zeros(len(new), np.int64)])
-        stop += len(part)
-    by_name = np.argsort(names)
-    at = np.minimum(np.searchsorted(names[by_name], both), len(names) - 1)
-    known = names[by_name][at] == both
-    counts = np.zeros(len(names), np.int64)
-    counts[by_name] = np.bincount(at[known], minlength=len(names))
-    made = []
-    for n in range(len(names)):
-        place = int(places[best[n]])
-        a, b = int(scores.first[place]), int(scores.second[place])
-        if scores.identity[a] > scores.identity[b]:
-            a, b = b, a
-        made.append(
-            Confusable(
-                first=int(scores.identity[a]),
-                second=int(scores.identity[b]),
-                best=float(scores.score[place]),
-                pair=(int(scores.ids[a]), int(scores.ids[b])),
-                false_matches=int(matches[n]),
-                pairs=int(counts[n]),
-            )
-        )
-    return tuple(made)
 
 
 @dataclass(frozen=True, eq=False)

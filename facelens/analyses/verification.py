@@ -38,6 +38,7 @@ from facelens.words import tr
 CURVE = 4000  # points of a curve
 BAND = 200  # rates at which the band of a curve is worked out
 LFW_GRID = np.arange(0, 4, 0.01)
+ENOUGH = 30  # false matches that can be divided among people or values
 
 Counts = NDArray[np.int64] | NDArray[np.float64]
 
@@ -674,6 +675,14 @@ def _refused(sample: _Sample, target: float) -> Measure:
     scores = sample.scores
     why = support(target, scores.n_impostor)[1]
     return _measure(1 - value, 1 - draws, n=scores.n_genuine, why=why, rate=True)
+
+
+def telling_point(verified: Verification) -> OperatingPoint | None:
+    """The operating point at which to look at parts: the lowest rate with some false matches to divide among them."""
+    points = [one for one in verified.points if one.tar.defined and one.threshold is not None]
+    points.sort(key=lambda one: -one.target)
+    enough = [one for one in points if one.false_matches >= ENOUGH]
+    return enough[-1] if enough else points[-1] if points else None
 
 
 def compare(

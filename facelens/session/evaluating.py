@@ -19,10 +19,11 @@ import numpy as np
 
 from facelens import __version__
 from facelens.analyses import verification
-from facelens.analyses.evaluation import Evaluation, Report, Searching
+from facelens.analyses.evaluation import Evaluation, Report
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.plan import Plan
 from facelens.analyses.scores import Scores
+from facelens.analyses.things import Searching
 from facelens.errors import InputError
 from facelens.features import exchange
 from facelens.features.featureset import FeatureSet, Provenance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from facelens.analyses import verification
-from facelens.analyses.evaluation import Evaluation, Report, telling_point
+from facelens.analyses.evaluation import Evaluation, Report
 from facelens.analyses.measure import Measure, number, rate
 from facelens.analyses.plan import Plan
 from facelens.images.faceset import FaceSet
@@ -126,7 +126,7 @@ def _accuracy(found: verification.Accuracy) -> str:
 def _slice_lines(report: Report, plan: Plan) -> list[str]:
     assert report.verification is not None
     told = [tr("By {column}, at the thresholds of all pairs", column=escaped(plan.breakdown))]
-    point = telling_point(report.verification)
+    point = verification.telling_point(report.verification)
     if point is None:
         return [*told, "  " + tr("no rate has support")]
     at, target = report.verification.points.index(point), rate(point.target)

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from facelens.analyses import evaluation, similarity
+from facelens.analyses import similarity
 from facelens.analyses.evaluation import (
     Evaluation,
     QuerySet,
     Report,
-    Searching,
     evaluate,
     evaluate_both,
     pairs_between,
 )
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import ALL_PAIRS, Plan
+from facelens.analyses.things import Searching
 from facelens.errors import Cancelled, InputError
 from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
@@ -420,8 +420,8 @@ def test_slices_are_the_same_where_pairs_are_only_counted(monkeypatch: pytest.Mo
     faces = gallery()
     plan = replace(FAST, breakdown="light", parts=("verification",), resamples=0)
     whole = evaluate(faces, None, plan, query=vectors(faces))
-    real = evaluation.similarity.all_pairs
-    monkeypatch.setattr(evaluation.similarity, "all_pairs", lambda *a, **k: real(*a, **{**k, "keep": 600}))
+    real = similarity.all_pairs
+    monkeypatch.setattr(similarity, "all_pairs", lambda *a, **k: real(*a, **{**k, "keep": 600}))
     counted = evaluate(faces, None, plan, query=vectors(faces))
     assert counted.scores is not None and counted.scores.bulk is not None
     for one, other in zip(whole.slices, counted.slices, strict=True):
@@ -460,8 +460,8 @@ def test_differences_are_of_what_both_could_compare(monkeypatch: pytest.MonkeyPa
     plan = replace(FAST, parts=("verification",))
     both = evaluate_both(faces, None, plan, a=old, b=new)
     assert both.paired is not None and (both.paired.n_genuine, both.paired.n_impostor) == (112, 1541)
-    real = evaluation.similarity.all_pairs
-    monkeypatch.setattr(evaluation.similarity, "all_pairs", lambda *a, **k: real(*a, **{**k, "keep": 600}))
+    real = similarity.all_pairs
+    monkeypatch.setattr(similarity, "all_pairs", lambda *a, **k: real(*a, **{**k, "keep": 600}))
     counted = evaluate_both(faces, None, plan, a=old, b=new)
     assert counted.paired is not None and (counted.paired.n_genuine, counted.paired.n_impostor) == (112, 1541)
     assert not counted.paired.notes
@@ -609,25 +609,3 @@ def test_results_travel_between_processes() -> None:
     both = evaluate_both(faces, None, replace(FAST, breakdown="light"), a=vectors(faces), b=vectors(faces, seed=1))
     again = pickle.loads(pickle.dumps(both))
     assert measures(again) == measures(both)
-
-
-@pytest.mark.parametrize(
-    ("values", "names", "counts"),
-    [
-        ([0.0] * 90 + [0.3 + 0.01 * i for i in range(10)], ["0", "0.3 to 0.39"], [90, 10]),  # mostly no blur
-        (list(np.linspace(-40, 40, 101)), ["-40 to -20", "-20 to 0", "0 to 20", "20 to 40"], [25, 25, 25, 26]),
-        ([-5.5, -4.5, 0.0, 0.0, 0.0, 2.5, 3.5, 4.5, 5.5, float("nan")], ["-5.5 to -4.5", "0", "2.5 to 4", "4 to 5.5"],
-         [2, 3, 2, 2]),
-        ([1.0, 2.0, 2.0, 7.0], ["1", "2", "7"], [1, 2, 1]),
-        ([0.5, 1.5, 1.5], ["0.5", "1.5"], [1, 2]),
-        ([0.0] * 30 + [1.5, 2.5, 3.5, 4.5] * 20 + [9.5, 8.5, 7.25], [], None),
-        ([float("nan")] * 3, [], []),
-    ],
-)  # fmt: skip
-def test_numbers_are_divided_into_a_few_parts(values: list[float], names: list[str], counts: list[int] | None) -> None:
-    codes, found = evaluation._binned(np.array(values))
-    assert (codes >= 0).tolist() == np.isfinite(values).tolist()
-    sizes = np.bincount(codes[codes >= 0], minlength=len(found)).tolist()
-    if counts is not None:
-        assert found == names and sizes == counts
-    assert all(sizes), "no part is empty"

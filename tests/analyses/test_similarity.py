@@ -447,39 +447,6 @@ def test_no_listed_pairs() -> None:
     assert len(made.score) == 0 == made.missing and made.fold is None
 
 
-def test_confusable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "CHUNK", 9)
-    vectors, ids, identity = faces(60, people=7)
-    scores = similarity.all_pairs(vectors, ids=ids, identity=identity)
-    made = similarity.confusable(scores, threshold=0.4)
-    wanted: dict[tuple[int, int], list[float]] = {}
-    for a, b, s, g in zip(scores.first, scores.second, scores.score, scores.genuine, strict=True):
-        if not g:
-            low, high = sorted((int(identity[a]), int(identity[b])))
-            wanted.setdefault((low, high), []).append(float(s))
-    assert {(each.first, each.second) for each in made} == set(wanted)
-    for each in made:
-        all_of_them = wanted[each.first, each.second]
-        assert each.best == max(all_of_them) and each.pairs == len(all_of_them)
-        assert each.false_matches == sum(s >= 0.4 for s in all_of_them)
-        a, b = ((face - 100) // 3 for face in each.pair)
-        assert (identity[a], identity[b]) == (each.first, each.second)
-        assert cosine(vectors[a], vectors[b]) == pytest.approx(each.best, abs=1e-6)
-    keys = [(-each.false_matches, -each.best) for each in made]
-    assert keys == sorted(keys) and made[0].false_matches > made[-1].false_matches
-    matched = sum(each.false_matches > 0 for each in made)
-    assert 2 < matched < len(made) - 2
-    for limit in (2, matched + 2):
-        assert similarity.confusable(scores, threshold=0.4, limit=limit) == made[:limit]
-    nobody = similarity.confusable(scores, threshold=2.0)
-    assert not any(each.false_matches for each in nobody) and nobody[0].best == scores.impostor_scores[0]
-
-
-def test_nobody_is_confusable() -> None:
-    vectors, ids, identity = faces(5, people=1)
-    assert similarity.confusable(similarity.all_pairs(vectors, ids=ids, identity=identity), threshold=0.0) == ()
-
-
 @pytest.mark.parametrize("work", ["blocks", "top_k", "all", "counted", "between", "listed"])
 @pytest.mark.parametrize("light", [0, 1 << 22])
 def test_stops_when_asked(work: str, light: int, small_tiles: None, monkeypatch: pytest.MonkeyPatch) -> None:
