@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -607,10 +607,13 @@ class Banner(QWidget):
 class FocusRing(QObject):
     """A 2 px ring 2 px outside the button that has the keyboard; fields show their own border."""
 
+    REACH = 4  # px from the control to the outer edge of its ring
+
     def __init__(self) -> None:
         super().__init__()
         self._ringed: QWidget | None = None
         self._shown: _Ring | None = None
+        self._watched: list[QWidget] = []  # the control and all it lies in: whatever moves one of them moves the ring
 
     def follow(self, app: QApplication) -> None:
         """Move with the focus from now on, as long as the application lives."""
@@ -624,37 +627,63 @@ class FocusRing(QObject):
 
     def ring(self, widget: QWidget | None) -> None:
         """Ring one control, or none."""
-        if self._ringed is not None and isValid(self._ringed):
-            self._ringed.removeEventFilter(self)
+        for one in self._watched:
+            if isValid(one):
+                one.removeEventFilter(self)
         if (old := self.shown) is not None:
             old.hide()
             old.deleteLater()
-        self._ringed, self._shown = widget, None
+        self._ringed, self._shown, self._watched = widget, None, []
         if widget is not None:
-            widget.installEventFilter(self)
+            self._watched = [widget, *_outwards(widget)]
+            for one in self._watched:
+                one.installEventFilter(self)
             # On the window, so that it may lie outside its control; it goes down with that window, this object stays.
             self._shown = _Ring(widget.window())
             self._place()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Move, QEvent.Type.Resize, QEvent.Type.Show):
+        kind = event.type()
+        if kind in (QEvent.Type.Move, QEvent.Type.Resize, QEvent.Type.Show):
             self._place()
-        elif event.type() in (QEvent.Type.Hide, QEvent.Type.ParentChange, QEvent.Type.FocusOut):
+        elif kind == QEvent.Type.ParentChange and watched is not self._ringed:
+            self.ring(self._ringed)  # a dock that was taken off is another window
+        elif watched is self._ringed and kind in (
+            QEvent.Type.Hide, QEvent.Type.ParentChange, QEvent.Type.FocusOut,
+        ):  # fmt: skip
             self.ring(None)
         return False
 
     def _place(self) -> None:
-        if self._ringed is not None and (ring := self.shown) is not None:
-            corner = self._ringed.mapTo(self._ringed.window(), QPoint(0, 0))
-            ring.setGeometry(QRect(corner, self._ringed.size()).adjusted(-4, -4, 4, 4))
-            ring.show()
-            ring.raise_()
+        if self._ringed is None or (ring := self.shown) is None:
+            return
+        box = seen = self._reached(self._ringed)
+        for outer in _outwards(self._ringed):  # what is scrolled out of sight has no ring there
+            seen = seen & self._reached(outer)
+        ring.setGeometry(box)
+        ring.setMask(QRegion(seen.translated(-box.topLeft())))
+        ring.setVisible(not seen.isEmpty())
+        ring.raise_()
+
+    def _reached(self, widget: QWidget) -> QRect:
+        """What a ring around a widget takes of the window."""
+        box = QRect(widget.mapTo(widget.window(), QPoint(0, 0)), widget.size())
+        return box.adjusted(-self.REACH, -self.REACH, self.REACH, self.REACH)
 
     def _on_focus_changed(self, old: QWidget | None, now: QWidget | None) -> None:
         # A click shows where it went by itself; the ring is for the keyboard.
         clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         ringed = isinstance(now, (QAbstractButton, QComboBox, QSlider, Chip)) and not clicked
         self.ring(now if ringed else None)
+
+
+def _outwards(widget: QWidget) -> list[QWidget]:
+    """All that a widget lies in, up to its window."""
+    found: list[QWidget] = []
+    while not widget.isWindow() and (outer := widget.parentWidget()) is not None:
+        found.append(outer)
+        widget = outer
+    return found
 
 
 class _Ring(QWidget):

@@ -6,7 +6,7 @@ import gc
 import weakref
 
 import pytest
-from PySide6.QtCore import QEvent, QRect, Qt
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QMainWindow,
     QMenu,
     QPushButton,
+    QScrollArea,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -239,6 +240,43 @@ def test_focus_ring_goes_with_the_keyboard(qtbot, qapp) -> None:
     other.activateWindow()
     other.setFocus(Qt.FocusReason.TabFocusReason)
     qtbot.waitUntil(lambda: ring.shown is not None)
+    ring.deleteLater()
+
+
+def test_focus_ring_follows_whatever_its_control_lies_in(qtbot, qapp) -> None:
+    outer, area, inner = QWidget(), QScrollArea(), QWidget()
+    qtbot.addWidget(outer)
+    head, button = QLabel("head"), QPushButton("Evaluate", inner)
+    head.setFixedHeight(40)
+    head.hide()
+    inner.resize(200, 900)
+    button.setGeometry(20, 60, 90, 30)
+    area.setWidget(inner)
+    column = QVBoxLayout(outer)
+    for widget in (head, area):
+        column.addWidget(widget)
+    outer.resize(300, 300)
+    outer.show()
+    ring = FocusRing()
+    ring.follow(qapp)
+    outer.activateWindow()
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(lambda: ring.shown is not None)
+
+    def around() -> QRect:
+        return QRect(button.mapTo(outer, QPoint(0, 0)), button.size()).adjusted(-4, -4, 4, 4)
+
+    assert ring.shown.geometry() == around()
+    before = around()
+    head.show()  # the scroll area moves down, the button does not move in it
+    qtbot.waitUntil(lambda: around() != before)
+    assert ring.shown.geometry() == around()
+    area.verticalScrollBar().setValue(20)
+    assert ring.shown.geometry() == around() and ring.shown.isVisible()
+    area.verticalScrollBar().setValue(400)
+    assert not ring.shown.isVisible(), "nothing is ringed where nothing is seen"
+    area.verticalScrollBar().setValue(0)
+    assert ring.shown.isVisible()
     ring.deleteLater()
 
 
