@@ -9,10 +9,13 @@ Shapes    labels (N, A) float32: 1 where a rule holds, 0 where it does not, NaN 
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,3 +106,41 @@ def told_apart(rules: Mapping[str, str], given: NDArray[np.float32]) -> None:
                 tr("The attribute {name} is the same on all pictures that are trained on.", name=escaped(name)),
                 hint=tr("Change its rule, {rule}, or leave it out.", rule=escaped(rule)),
             )
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What reads attributes off the vectors of an attribute network: a linear map, weight (A, D) and bias (A,). It lies
+    in the file of that network, which is otherwise a model like any other."""
+
+    names: tuple[str, ...]
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    WEIGHT: ClassVar[str] = "classifier.weight"
+    BIAS: ClassVar[str] = "classifier.bias"
+    NAMES: ClassVar[str] = "facelens_attributes"  # a JSON list in the words of the file
+
+    @classmethod
+    def read(cls, path: Path) -> Head:
+        """The head in a file that was trained."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, "np") as file:
+                weight, bias = (np.asarray(file.get_tensor(name), np.float32) for name in (cls.WEIGHT, cls.BIAS))
+                names = json.loads((file.metadata() or {})[cls.NAMES])
+        except (OSError, SafetensorError, LookupError, ValueError) as error:
+            raise _no_head(path, str(error)) from None
+        plain = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not plain or weight.ndim != 2 or not len(names) == len(weight) == len(bias):
+            raise _no_head(path, f"{names} {weight.shape} {bias.shape}")
+        return cls(tuple(names), weight, bias)
+
+
+def _no_head(path: Path, details: str) -> InputError:
+    return InputError(
+        tr("{name} is no attribute network.", name=escaped(path.name)),
+        hint=tr("Train one: facelens train attributes."),
+        details=details,
+    )

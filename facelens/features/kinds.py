@@ -6,6 +6,7 @@ of it than the names below; what must outlast a kill lies in parameters and buff
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from facelens.errors import InputError
+from facelens.features.attributes import Head, told_apart
 from facelens.features.card import Card
 from facelens.features.clusters import SLICES, Partition, Phase, preset, regroup
 from facelens.features.losses import Terms
+from facelens.features.losses.attributes import Attributes as AttributeTerms
+from facelens.features.losses.attributes import appended
 from facelens.features.losses.compatible import BCT, L2, LCE, FrozenLCE, class_cones, pseudo_classifier
 from facelens.features.losses.divided import Divided as DividedTerms
 from facelens.features.losses.divided import Margin as DistanceMargin
@@ -33,7 +37,15 @@ from facelens.features.models.compatible import Compatible as BothWays
 from facelens.features.models.divided import Divided as DividedNetwork
 from facelens.features.models.ensemble import TRANSFORMS
 from facelens.features.models.universal import Universal as UniversalNetwork
-from facelens.features.recipe import CompatibleLoss, DividedLoss, MarginLoss, Recipe, TransformLoss, UniversalLoss
+from facelens.features.recipe import (
+    AttributesLoss,
+    CompatibleLoss,
+    DividedLoss,
+    MarginLoss,
+    Recipe,
+    TransformLoss,
+    UniversalLoss,
+)
 from facelens.features.samplers import Clustered, Sampler
 from facelens.features.transforms import Transform
 from facelens.progress import Tick, silent
@@ -64,14 +76,23 @@ class Drawn(NamedTuple):
         return self.pictures
 
 
+class Mined(NamedTuple):
+    """What an attribute network sees: attributes by name, (N, A) how likely each is on every picture."""
+
+    names: tuple[str, ...]
+    labels: NDArray[np.float32]
+
+
 @dataclass(frozen=True)
 class Work:
     """What a kind is made of.
 
-    codes     (N,) people, 0 ... C - 1, -1 = not trained on
-    frozen    file -> (N, D) vectors of all rows by a model that does not learn; NaN where it has none
-    begun     file -> a network that was trained before, with its card
-    pictures  rows -> (B, channels, height, width) as they are, nothing done to them
+    codes       (N,) people, 0 ... C - 1, -1 = not trained on
+    frozen      file -> (N, D) vectors of all rows by a model that does not learn; NaN where it has none
+    begun       file -> a network that was trained before, with its card
+    pictures    rows -> (B, channels, height, width) as they are, nothing done to them
+    attributes  rules by name -> (N, A) 1 where a rule holds, 0 where it does not, NaN = not known
+    mined       file -> what an attribute network sees
     """
 
     recipe: Recipe
@@ -81,6 +102,8 @@ class Work:
     frozen: Callable[[str], NDArray[np.float32]]
     begun: Callable[[str], tuple[nn.Module, Card]]
     pictures: Callable[[NDArray[np.int64]], Tensor]
+    attributes: Callable[[Mapping[str, str]], NDArray[np.float32]]
+    mined: Callable[[str], Mined]
     tick: Tick = silent
 
     @property
@@ -174,9 +197,17 @@ class Kind(nn.Module):
         embedding: Tensor = self.network(batch.shown()).embedding
         return {"": (embedding, embedding)}
 
+    def judged(self, batch: Drawn) -> dict[str, tuple[Tensor, Tensor]]:
+        """What is said of each face, and what is right, by name; (B,) each, 0 or 1, NaN = not known; for validation."""
+        return {}
+
     def options(self) -> dict[str, Any]:
         """Options of the network that training has changed, for its card."""
         return {}
+
+    def accompanying(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """Tensors and words that are written into the network's file beside it."""
+        return {}, {}
 
     def transforms(self) -> dict[str, Transform]:
         """Transforms that are written beside the network, by name."""
@@ -199,7 +230,12 @@ class Margin(Kind):
 
 
 class Universal(Kind):
-    """Sub-embeddings with confidences; a discriminator learns to tell variations apart, the network to hide them."""
+    """Sub-embeddings with confidences; a discriminator learns to tell variations apart, the network to hide them.
+
+    Variations are those that were done to the picture, then those that an attribute network has found on it.
+    """
+
+    mined: Tensor
 
     def __init__(self, work: Work) -> None:
         super().__init__()
@@ -209,7 +245,13 @@ class Universal(Kind):
         if not isinstance(self.network, UniversalNetwork):
             raise _other_network("universal")
         self.multiples = {"confidence": loss.confidence_rate}
-        variations = len(work.recipe.augment.variations)
+        found = Mined((), np.zeros((len(work.codes), 0), np.float32))
+        if work.recipe.models.attributes:
+            found = work.mined(work.recipe.models.attributes)
+        self.register_buffer("mined", torch.from_numpy(found.labels), persistent=False)  # (N, A)
+        counts = (found.labels[work.codes >= 0] > 0.5).sum(0)  # (A,)
+        self._counts = {name: int(n) for name, n in zip(found.names, counts)}
+        variations = len(work.recipe.augment.variations) + len(found.names)
         if variations:
             self.parts = ("discriminator", "loss")
         self.loss = UniversalTerms(
@@ -227,13 +269,14 @@ class Universal(Kind):
         if self._seen is None or self._seen[0] != batch.step or part == self.parts[0]:
             self._seen = batch.step, self.network(batch.shown())
         out = self._seen[1]
+        variations = appended(batch.variations, self.mined[batch.rows])
         if part == "discriminator":
-            told: Terms = self.loss.discriminate(out.embedding, batch.variations)
+            told: Terms = self.loss.discriminate(out.embedding, variations)
             return told
         self._seen = None
         assert out.confidence is not None
         self._confidence = out.confidence.detach()
-        terms: Terms = self.loss(out.embedding, out.confidence, batch.labels, batch.variations)
+        terms: Terms = self.loss(out.embedding, out.confidence, batch.labels, variations)
         return terms
 
     def learning(self, part: str) -> dict[str, list[nn.Parameter]]:
@@ -246,7 +289,53 @@ class Universal(Kind):
         return {"network": rest, "confidence": [named[name] for name in sure], "beside": beside}
 
     def facts(self) -> dict[str, Any]:
-        return {"confidence": _spread(self._confidence)}
+        return {"confidence": _spread(self._confidence), **({"mined": self._counts} if self._counts else {})}
+
+
+class Attributes(Kind):
+    """What is on a picture and not who: the network learns attributes, and to hide who it is from a discriminator."""
+
+    parts = ("discriminator", "loss")
+    wanted: Tensor
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        loss = work.recipe.loss
+        assert isinstance(loss, AttributesLoss)
+        self.names = tuple(loss.attributes)
+        labels = work.attributes(loss.attributes)
+        told_apart(loss.attributes, labels[work.codes >= 0])
+        self.register_buffer("wanted", torch.from_numpy(labels), persistent=False)  # (N, A)
+        self.network = work.network()
+        weights = {"adversarial": loss.adversarial}
+        self.loss = AttributeTerms(work.dimensions, len(self.names), identities=work.classes, weights=weights)
+        self._seen: Tensor | None = None  # of the first part, for the second
+
+    def forward(self, batch: Drawn, part: str = "loss") -> Terms:
+        if part == "discriminator":
+            self._seen = self.network(batch.shown()).embedding
+            told: Terms = self.loss.discriminate(self._seen, batch.labels)
+            return told
+        assert self._seen is not None
+        features, self._seen = self._seen, None
+        terms: Terms = self.loss(features, self.wanted[batch.rows])
+        return terms
+
+    def learning(self, part: str) -> dict[str, list[nn.Parameter]]:
+        if part == "discriminator":
+            return {"beside": list(self.loss.discriminator_parameters())}
+        return {"network": list(self.network.parameters()), "beside": list(self.loss.own_parameters())}
+
+    def compared(self, batch: Drawn) -> dict[str, tuple[Tensor, Tensor]]:
+        return {"identity": super().compared(batch)[""]}  # the worse, the better it is hidden
+
+    def judged(self, batch: Drawn) -> dict[str, tuple[Tensor, Tensor]]:
+        said = (self.loss.classifier(self.network(batch.shown()).embedding) > 0).float()  # (B, A)
+        return dict(zip(self.names, zip(said.T, self.wanted[batch.rows].T)))
+
+    def accompanying(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        head = self.loss.classifier
+        return {Head.WEIGHT: head.weight, Head.BIAS: head.bias}, {Head.NAMES: json.dumps(self.names)}
 
 
 class Aggregation(Kind):
@@ -552,6 +641,7 @@ def _other_network(name: str) -> InputError:
 KINDS: dict[str, Callable[[Work], Kind]] = {
     "margin": Margin,
     "universal": Universal,
+    "attributes": Attributes,
     "aggregation": Aggregation,
     "divided": Divided,
     "compatible": Compatible,

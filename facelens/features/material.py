@@ -7,6 +7,7 @@ and step: not on what was drawn before, nor on how many processes share the batc
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +21,11 @@ from facelens.errors import InputError
 from facelens.features import card as cards
 from facelens.features import checkpoint
 from facelens.features import crops as cropping
+from facelens.features.attributes import Head, labels
 from facelens.features.card import Card
 from facelens.features.crops import Crops, Roll
 from facelens.features.encoder import prepared
-from facelens.features.kinds import Drawn
+from facelens.features.kinds import Drawn, Mined
 from facelens.features.ranks import Ranks
 from facelens.features.recipe import Recipe
 from facelens.features.samplers import share
@@ -54,6 +56,7 @@ class Material:
         self._device, self._ranks, self._tick = device, ranks, tick
         self._faces = cropping.wanted(faces, recipe.data) if faces is not None else None
         self._with_pictures = pictures
+        self._labelled: list[str] = []  # names the labels that were asked for
         self._all = cropping.roll(recipe.data, self._faces)
         usable = self.crops.usable if pictures else self._with_vectors()
         self._all = self._all.only(usable)
@@ -66,8 +69,9 @@ class Material:
 
     @property
     def digest(self) -> str:
-        """Names the gallery and the people who are trained on."""
-        return f"{self._all.digest[:16]}-{len(self.trained.rows)}-{len(self.trained.names)}"
+        """Names the gallery, the people who are trained on, and what else was said about their pictures."""
+        told = [self._all.digest[:16], f"{len(self.trained.rows)}", f"{len(self.trained.names)}", *self._labelled]
+        return "-".join(told)
 
     def batch(self, rows: Rows, step: int) -> Drawn:
         """This process's part of the batch of a step."""
@@ -89,7 +93,7 @@ class Material:
         """Their pictures alone."""
         return self.plain(rows).shown()
 
-    def begun(self, file: str) -> tuple[nn.Module, Card]:
+    def begun(self, file: str | Path) -> tuple[nn.Module, Card]:
         """A network that was trained before, with its card."""
         from facelens.features import library
         from facelens.features.encoder import TorchEncoder
@@ -113,6 +117,40 @@ class Material:
         self._ranks.wait()
         vectors: NDArray[np.float32] = np.load(kept, allow_pickle=False)
         return vectors
+
+    def attributes(self, rules: Mapping[str, str]) -> NDArray[np.float32]:
+        """(N, A) what rules about the gallery's columns say of all faces; NaN where nobody knows."""
+        found = labels(rules, cropping.columns(self._recipe.data, self._faces))
+        self._labelled.append(hashlib.sha256(found.tobytes()).hexdigest()[:16])
+        return found
+
+    def mined(self, file: str) -> Mined:
+        """What an attribute network sees on all pictures as they are: asked once and kept beside the crops."""
+        head, name = Head.read(Path(file)), _fingerprint(Path(file), self._all.digest)
+        kept = self._cache / f"mined-{name}.npy"
+        if self._ranks.first and not kept.exists():
+            self._mine(Path(file), head, kept)
+        self._ranks.wait()
+        self._labelled.append(name)
+        return Mined(head.names, np.load(kept, allow_pickle=False))
+
+    def _mine(self, file: Path, head: Head, kept: Path) -> None:
+        from facelens.features.losses.attributes import mine
+
+        network, card = self.begun(file)
+        crops = self._cut(card, waiting=False)
+        where = next(network.parameters()).device
+        with _numbers_kept():
+            classifier = nn.Linear(head.weight.shape[1], len(head.names), device=where)
+        classifier.load_state_dict({"weight": torch.from_numpy(head.weight), "bias": torch.from_numpy(head.bias)})
+
+        def pieces() -> Iterator[Tensor]:
+            for start in range(0, len(crops), _PIECE):
+                yield torch.from_numpy(prepared(np.array(crops.pictures[start : start + _PIECE]), card)).to(where)
+
+        found = mine(network, classifier, pieces(), total=len(crops), tick=self._tick)
+        with atomic_write(kept) as stream:
+            np.save(stream, found.numpy())
 
     def _embed(self, file: Path, kept: Path) -> None:
         from facelens.features import library

@@ -20,6 +20,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from facelens.errors import InputError
+from facelens.features.attributes import Rule
 from facelens.features.models import MODELS
 from facelens.words import escaped, tr
 
@@ -52,6 +53,7 @@ class Models:
     new: str = ""  # upgrade by transforms alone: the model that is there already
     gallery: str = ""  # ensembles: the model whose vectors are mapped
     query: str = ""  # ensembles: the model into whose space they are mapped
+    attributes: str = ""  # universal: the attribute network whose answers are further variations
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,14 @@ class UniversalLoss:
 
 
 @dataclass(frozen=True)
+class AttributesLoss:
+    """Attributes that say nothing about who it is; a rule about the gallery's columns for each (attributes.py)."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    adversarial: float = _number(1.0, 0, 1e3)  # weight of hiding who it is
+
+
+@dataclass(frozen=True)
 class AggregationLoss:
     """Mutual likelihood of pictures of the same person; only the confidences are trained. It has no settings."""
 
@@ -223,10 +233,11 @@ class TransformLoss:
     slack: float = _number(0.0, 0, 2)
 
 
-Loss = MarginLoss | UniversalLoss | AggregationLoss | DividedLoss | CompatibleLoss | TransformLoss
+Loss = MarginLoss | UniversalLoss | AttributesLoss | AggregationLoss | DividedLoss | CompatibleLoss | TransformLoss
 LOSSES: dict[str, type[Any]] = {
     "margin": MarginLoss,
     "universal": UniversalLoss,
+    "attributes": AttributesLoss,
     "aggregation": AggregationLoss,
     "divided": DividedLoss,
     "compatible": CompatibleLoss,
@@ -522,11 +533,17 @@ def _checked(recipe: Recipe, said: _Source) -> Recipe:
     paired = recipe.batch.kind != "plain" and recipe.batch.pictures > 1
     if recipe.kind in ("aggregation", "divided") and not paired:
         raise _refused(said, ("batch",), tr("this kind compares pictures of a person: batches need two of each."))
-    if recipe.kind == "compatible":
-        loss = recipe.loss
-        assert isinstance(loss, CompatibleLoss)
-        if loss.method == "bct" and loss.transform != "none":
-            raise _refused(said, ("loss", "transform"), tr("bct compares directly and has no transform."))
+    loss = recipe.loss
+    if isinstance(loss, CompatibleLoss) and loss.method == "bct" and loss.transform != "none":
+        raise _refused(said, ("loss", "transform"), tr("bct compares directly and has no transform."))
+    if isinstance(loss, AttributesLoss):
+        if not loss.attributes:
+            raise _refused(said, ("loss",), tr("this kind learns attributes, and loss.attributes names none."))
+        for name, text in loss.attributes.items():
+            if Rule.of(text) is None:
+                place = ("loss", "attributes", name)
+                why = tr("{key} is a rule about a column, such as smile > 0.5.", key=_dotted(place))
+                raise _refused(said, place, why)
     for number, one in enumerate(recipe.stages):
         here = said.where(("stages", str(number), "change"))
         _changed(replace(recipe, stages=()), one.change, _Source(here, {}, {}))

@@ -106,7 +106,18 @@ class _Run:
         self.steps = recipe.total(len(data.trained.rows))
         torch.manual_seed(recipe.seed)
         made = KINDS[recipe.kind](
-            Work(recipe, self.spec, data.trained.codes, self.sampler, data.frozen, data.begun, data.pictures, tick)
+            Work(
+                recipe,
+                self.spec,
+                data.trained.codes,
+                self.sampler,
+                data.frozen,
+                data.begun,
+                data.pictures,
+                data.attributes,
+                data.mined,
+                tick,
+            )
         )
         self.kind: Kind = made.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.module = ranks.wrapped(self.kind, device)
@@ -176,16 +187,22 @@ class _Run:
         return rate
 
     def _validate(self) -> dict[str, float]:
-        """How well people who were never trained on are found and told apart."""
+        """How well people who were never trained on are found and told apart, and what is said of them is right."""
         rows = self.data.held_out.rows[:_MOST]
         self.kind.eval()
         sides: dict[str, list[tuple[Tensor, Tensor]]] = {}
+        answers: dict[str, list[tuple[Tensor, Tensor]]] = {}
         with torch.inference_mode():
             for start in range(0, len(rows), _PIECE):
                 batch = self.data.plain(rows[start : start + _PIECE], held_out=True)
                 for name, pair in self.kind.compared(batch).items():
                     sides.setdefault(name, []).append(pair)
-        found = {}
+                for name, pair in self.kind.judged(batch).items():
+                    answers.setdefault(name, []).append(pair)
+        found: dict[str, float] = {}
+        for name, pairs in answers.items():
+            said, right = (torch.cat([pair[side] for pair in pairs]).float().cpu().numpy() for side in (0, 1))
+            found |= {f"{name} {metric}": value for metric, value in agreed(said, right).items()}
         for name, pairs in sides.items():
             both = [torch.cat([pair[side] for pair in pairs]).float().cpu().numpy() for side in (0, 1)]
             for metric, value in searched(both[0], both[1], self.data.held_out.codes[rows]).items():
@@ -228,7 +245,9 @@ class _Run:
                 transforms.save(transform, self.out / f"{name}.safetensors")
             if self.kind.pictures:
                 path = self.out / CHECKPOINT
-                write_tensors(path, self.kind.network.state_dict(), {"facelens_recipe": self.recipe.name})
+                further, words = self.kind.accompanying()
+                words = {"facelens_recipe": self.recipe.name, **words}
+                write_tensors(path, {**self.kind.network.state_dict(), **further}, words)
                 options = {**self.card.options, **self.kind.options()}
                 cards.save(self.card.changed(options=options), cards.beside(path))
         self.ranks.wait()
@@ -280,6 +299,21 @@ def searched(
     if len(impostor) and len(genuine):
         threshold = impostor[min(int(far * len(impostor)), len(impostor) - 1)]
         result["tar_at_far_1e-2"] = float((genuine > threshold).mean())
+    return result
+
+
+def agreed(said: NDArray[np.float32], right: NDArray[np.float32]) -> dict[str, float]:
+    """How often what is said (n,) of 0 and 1 is right, NaN left out; and the mean of that over the two answers, which
+    is a half for who always says the same.
+
+    >>> agreed(np.array([1, 1, 1, 1]), np.array([1, 1, 0, np.nan]))
+    {'accuracy': 0.6666666666666666, 'balanced_accuracy': 0.5}
+    """
+    hits = [(said == right)[right == answer] for answer in (0, 1)]
+    together = np.concatenate(hits)
+    result = {"accuracy": float(together.mean())} if len(together) else {}
+    if all(map(len, hits)):
+        result["balanced_accuracy"] = float(np.mean([one.mean() for one in hits]))
     return result
 
 

@@ -27,6 +27,7 @@ margin = 0.4
 
 ALL = [
     "arcface",
+    "attributes",
     "bct",
     "cosface",
     "dimension-down",

@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from facelens.features.losses import Terms, weighted
 from facelens.progress import Tick, silent
+from facelens.words import tr
 
 WEIGHTS: Mapping[str, float] = {"attribute": 1.0, "adversarial": 1.0}
 
@@ -81,14 +82,10 @@ class Attributes(nn.Module):
         """What D minimises. (B, D) and (B,). No gradient reaches the features."""
         return weighted({"identity": F.cross_entropy(_precise(self.discriminator(features.detach())), labels)}, {})
 
-    def soft_labels(self, features: Tensor) -> Tensor:
-        """How likely each attribute is: (B, D) -> (B, A)."""
-        return torch.sigmoid(self.classifier(features.detach())).detach()
-
 
 @torch.no_grad()
 def mine(
-    network: nn.Module, loss: Attributes, pictures: Iterable[Tensor], *, total: int = 0, tick: Tick = silent
+    network: nn.Module, classifier: nn.Linear, pictures: Iterable[Tensor], *, total: int = 0, tick: Tick = silent
 ) -> Tensor:
     """Soft labels of pictures that come in batches (B, 3, H, W): (N, A) on the processor. `total` is for progress."""
     trained = network.training
@@ -96,11 +93,11 @@ def mine(
     found: list[Tensor] = []
     try:
         for batch in pictures:
-            tick(sum(map(len, found)), total)
-            found.append(loss.soft_labels(network(batch).embedding).cpu())
+            tick(sum(map(len, found)), total, tr("Mining variations"))
+            found.append(torch.sigmoid(classifier(network(batch).embedding)).cpu())
     finally:
         network.train(trained)
-    return torch.cat(found) if found else torch.empty(0, loss.classifier.out_features)
+    return torch.cat(found) if found else torch.empty(0, classifier.out_features)
 
 
 def appended(variations: Tensor, mined: Tensor) -> Tensor:

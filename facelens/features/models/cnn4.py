@@ -18,9 +18,9 @@ STAGES = ("layer1", "layer2", "layer3", "layer4")
 
 
 class CNN4(nn.Module):
-    """Takes any picture of at least 16 x 16 pixels."""
+    """Takes any picture of at least 16 x 16 pixels; which size its card asks for, `grid` says: (4, 4) for 64 x 64."""
 
-    def __init__(self, *, channels: int = 3, patch_layer: str = "layer4") -> None:
+    def __init__(self, *, channels: int = 3, grid: tuple[int, int] = (7, 7), patch_layer: str = "layer4") -> None:
         super().__init__()
         self.patch_layer = checked_tap(patch_layer, STAGES)
         width_in = channels

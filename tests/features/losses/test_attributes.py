@@ -129,7 +129,7 @@ def _toy(adversarial: float) -> tuple[float, float]:
         loss(f, attribute).total.backward()
         ours.step()
     f = network(x).detach()
-    right = ((loss.soft_labels(f) > 0.5) == (attribute > 0.5)).float().mean()
+    right = ((loss.classifier(f) > 0) == (attribute > 0.5)).float().mean()
     centres = torch.stack([f[labels == c].mean(0) for c in range(people)])
     return float(right), float(centres.var(0, correction=0).sum() / f.var(0, correction=0).sum())
 
@@ -146,13 +146,15 @@ def test_mined_labels_follow_those_of_what_was_done():
     network.train()
     pictures = torch.randn(5, 3, 16, 16)
     done: list[int] = []
-    mined = mine(network, loss, pictures.split(2), total=5, tick=lambda i, n, note="": done.append(i))
+    mined = mine(network, loss.classifier, pictures.split(2), total=5, tick=lambda i, n, note="": done.append(i))
     assert network.training and done == [0, 2, 4]
     assert mined.shape == (5, A) and ((mined > 0) & (mined < 1)).all() and not mined.requires_grad
-    torch.testing.assert_close(mined, mine(network, loss, [pictures]), rtol=1e-4, atol=1e-5)  # batches do not matter
+    torch.testing.assert_close(
+        mined, mine(network, loss.classifier, [pictures]), rtol=1e-4, atol=1e-5
+    )  # batches do not matter
     u = torch.tensor([[1, 0]] * 5, dtype=torch.uint8)
     both = appended(u, mined)
     assert both.shape == (5, 2 + A) and torch.equal(both[:, :2], u.float()) and torch.equal(both[:, 2:], mined)
-    assert mine(network, loss, []).shape == (0, A)
+    assert mine(network, loss.classifier, []).shape == (0, A)
     with pytest.raises(ValueError, match="mined"):
         appended(u[:3], mined)
