@@ -346,7 +346,7 @@ def _embed(arguments: argparse.Namespace) -> int:
 def _evaluate(arguments: argparse.Namespace) -> int:
     from facelens.analyses.evaluation import evaluate_both
     from facelens.analyses.plan import ALL_PAIRS, PARTS, Plan
-    from facelens.session import evaluating, reports
+    from facelens.session import policy, reports, tables, vectors
 
     if arguments.query_gallery and not arguments.query:
         raise InputError(tr("--query-gallery is given without --query."), hint=tr("Give the store of the queries too."))
@@ -355,7 +355,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             tr("--query and --compare cannot be given together."), hint=tr("Evaluate the two one after the other.")
         )
     names = _embedded_stores(arguments)
-    opened = evaluating.open_stores(
+    opened = vectors.open_stores(
         names,
         cache=_store_root(arguments.root),
         gallery=arguments.gallery,
@@ -400,14 +400,14 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     for line in (*opened.notes, *reports.lines(found, faces=opened.faces)):
         print(line)
     for out, write in (
-        (arguments.json, evaluating.write_json),
-        (arguments.csv, evaluating.write_csv),
-        (arguments.latex, evaluating.write_latex),
+        (arguments.json, tables.write_json),
+        (arguments.csv, tables.write_csv),
+        (arguments.latex, tables.write_latex),
     ):
         if out:
             write(out, found, faces=opened.faces)
     if arguments.policy:
-        evaluating.write_policy(arguments.policy, found, target=arguments.policy_far)
+        policy.write_policy(arguments.policy, found, target=arguments.policy_far)
     return 0
 
 

@@ -70,6 +70,13 @@ class Report:
     clustering: Clustering | None = None
     confused_at: float | None = None  # the threshold of the table of confusable people
 
+    @property
+    def name(self) -> str:
+        """The model, or both where queries come from another."""
+        if self.query == self.gallery:
+            return escaped(self.gallery)
+        return tr("{query} in the gallery of {gallery}", query=escaped(self.query), gallery=escaped(self.gallery))
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -89,6 +96,11 @@ class Evaluation:
     paired_retrieval: retrieval.Paired | None = None
     queries: QuerySet | None = None  # None: the gallery is searched in itself
     complete: bool = True  # False: offered on the way, further parts and models follow
+
+    @property
+    def sides(self) -> tuple[tuple[str, Report], ...]:
+        """The reports that are there, with the letter of each: A is the old model, B the new one."""
+        return tuple((letter, one) for letter, one in (("A", self.a), ("B", self.b)) if one is not None)
 
 
 class _Steady:

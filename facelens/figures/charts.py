@@ -39,19 +39,9 @@ class Limits:
     support: float
 
 
-def sides(evaluation: Evaluation) -> list[tuple[str, Report]]:
-    """("A", old) and ("B", new), those that are there."""
-    return [(side, report) for side, report in (("A", evaluation.a), ("B", evaluation.b)) if report is not None]
-
-
-def model_name(report: Report) -> str:
-    """One model, or query against gallery."""
-    return report.query if report.query == report.gallery else f"{report.query} / {report.gallery}"
-
-
 def roc_limits(evaluation: Evaluation) -> Limits:
     """FAR from a whole power of ten with support to 1; TAR from a round number below all bands to 1."""
-    found = [v for _, r in sides(evaluation) if (v := r.verification) is not None]
+    found = [v for _, r in evaluation.sides if (v := r.verification) is not None]
     support = max((v.smallest_far for v in found if v.smallest_far), default=0.0)
     seen = min((float(v.curve.far[v.curve.far > 0].min(initial=1.0)) for v in found), default=1e-6)
     low = min(_decade(support or seen), 0.1)
@@ -64,7 +54,7 @@ def roc_limits(evaluation: Evaluation) -> Limits:
 
 def det_limits(evaluation: Evaluation) -> Limits:
     """Both rates from what the pairs can resolve to 40 %, or higher where the two rates meet there."""
-    found = [v for _, r in sides(evaluation) if (v := r.verification) is not None]
+    found = [v for _, r in evaluation.sides if (v := r.verification) is not None]
     support = max((v.smallest_far for v in found if v.smallest_far), default=0.0)
     low_x = min(max(_decade(support or 1e-4), 1e-5), 1e-2)  # a deviate axis stretches what is rarer than that
     low_y = min((max(_decade(3 / v.n_genuine), 1e-4) for v in found if v.n_genuine), default=1e-3)
@@ -75,7 +65,7 @@ def det_limits(evaluation: Evaluation) -> Limits:
 
 def open_limits(evaluation: Evaluation) -> Limits:
     """FPIR from a whole power of ten with support to 1; TPIR from a round number below all bands to 1."""
-    found = [i for _, r in sides(evaluation) if (i := r.identification) is not None and i.open_curve is not None]
+    found = [i for _, r in evaluation.sides if (i := r.identification) is not None and i.open_curve is not None]
     support = max((i.smallest_fpir for i in found if i.smallest_fpir), default=0.0)
     low = min(_decade(support or 1e-3), 0.1)
     least = 1.0
@@ -181,7 +171,7 @@ def histogram(report: Report, *, threshold: float | None = None, far: float | No
         edges = np.asarray(h.edges, np.float64)
         span = (float(edges[0]), float(edges[-1])) if len(edges) > 1 else (-1.0, 1.0)
         plot = _Plot(
-            tr("score, {model}, higher = more alike", model=model_name(report)),
+            tr("score, {model}, higher = more alike", model=report.name),
             tr("share of pairs, each group scaled to its peak"),
             Limits(span, (0.0, 1.0), 0.0), "linear", "linear", size=(6.4, 2.2), foot=0.02,
         )  # fmt: skip
@@ -372,7 +362,7 @@ def _signed(difference: Measure | None) -> tuple[str, str]:
 
 def _with(evaluation: Evaluation, part: str, words: str) -> list[tuple[str, Report]]:
     """The reports that hold `part`; at least one."""
-    found = [(side, report) for side, report in sides(evaluation) if getattr(report, part) is not None]
+    found = [(side, report) for side, report in evaluation.sides if getattr(report, part) is not None]
     if not found:
         raise _missing(words)
     return found
@@ -386,7 +376,7 @@ def _missing(words: str) -> InputError:
 
 
 def _label(side: str, report: Report, headline: str, *, between: str = "   ") -> str:
-    return between.join(t for t in (f"{side}  {model_name(report)}", headline) if t)
+    return between.join(t for t in (f"{side}  {report.name}", headline) if t)
 
 
 def _resampled(v: Verification) -> str:

@@ -14,18 +14,6 @@ from facelens.words import escaped, tr
 TABLE = 10  # confusable people that are listed
 
 
-def sides(evaluation: Evaluation) -> tuple[tuple[str, Report], ...]:
-    """The reports that are there, with the letter of each."""
-    return tuple((letter, one) for letter, one in (("A", evaluation.a), ("B", evaluation.b)) if one is not None)
-
-
-def model_name(report: Report) -> str:
-    """What to call a report: its model, or both where queries come from another."""
-    if report.query == report.gallery:
-        return escaped(report.gallery)
-    return tr("{query} in the gallery of {gallery}", query=escaped(report.query), gallery=escaped(report.gallery))
-
-
 def lines(evaluation: Evaluation, *, faces: FaceSet) -> list[str]:
     """Everything that was worked out, as a person reads it."""
     told = [
@@ -48,8 +36,8 @@ def lines(evaluation: Evaluation, *, faces: FaceSet) -> list[str]:
                 known=asked.enrolled,
             )
         )
-    for letter, report in sides(evaluation):
-        told += ["", tr("Model {letter}: {name}", letter=letter, name=model_name(report))]
+    for letter, report in evaluation.sides:
+        told += ["", tr("Model {letter}: {name}", letter=letter, name=report.name)]
         told += _report_lines(report, evaluation, faces)
     told += _difference_lines(evaluation)
     return told

@@ -282,11 +282,11 @@ class Commands:
             self.evaluating.export_tables(_with_ending(name, kind.partition("*")[2].rstrip(")") or ".json"))
 
     def _copy_latex(self) -> None:
-        from facelens.session import evaluating
+        from facelens.session import tables
 
         evaluation = self.workspace.evaluation
         assert evaluation is not None  # the action's condition
-        QGuiApplication.clipboard().setText(evaluating.latex(evaluation))
+        QGuiApplication.clipboard().setText(tables.latex(evaluation))
         self.window.statusBar().showMessage(tr("Table copied as LaTeX"), 6000)
 
     def _export_policy(self) -> None:

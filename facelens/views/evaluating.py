@@ -113,23 +113,23 @@ class Evaluating:
 
     def export_tables(self, out: Path) -> None:
         """Write all numbers as .json, .csv or .tex, by the ending."""
-        from facelens.session import evaluating
+        from facelens.session import tables
 
         workspace = self.desk.workspace
         evaluation = workspace.evaluation
         if evaluation is None:
             return
-        kinds = {".csv": evaluating.write_csv, ".tex": evaluating.write_latex}
-        write = kinds.get(out.suffix.lower(), evaluating.write_json)
+        kinds = {".csv": tables.write_csv, ".tex": tables.write_latex}
+        write = kinds.get(out.suffix.lower(), tables.write_json)
         self._write(out, write, (out, evaluation), {"faces": workspace.faces})
 
     def export_policy(self, out: Path) -> None:
         """Write the threshold of the operating point as JSON, with what it rests on."""
-        from facelens.session import evaluating
+        from facelens.session import policy
 
         workspace = self.desk.workspace
         if workspace.evaluation is not None:
-            self._write(out, evaluating.write_policy, (out, workspace.evaluation), {"target": workspace.operating.far})
+            self._write(out, policy.write_policy, (out, workspace.evaluation), {"target": workspace.operating.far})
 
     def export_figures(self, out: Path, *, which: Sequence[str] = CHARTS, side: str = "b") -> None:
         """Draw charts for a paper: PNG, SVG or PDF, by the ending; several get their names added."""
