@@ -161,7 +161,7 @@ class EvaluationPanel(Panel):
         return self.errors
 
     def _build_empty(self) -> EmptyState:
-        made = EmptyState("points", tr("Nothing to evaluate yet"))
+        made = EmptyState("chart", tr("Nothing to evaluate yet"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"), primary=True)
         self.next.setToolTip(tr("Loads a model and embeds the gallery with it"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)

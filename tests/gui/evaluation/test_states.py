@@ -43,6 +43,13 @@ def test_until_there_is_something_to_evaluate_the_page_says_what_to_do(
     assert calls.named("act") == ["gallery.open", "model.show", "evaluate.run"]
 
 
+def test_the_icon_of_the_empty_page_can_be_seen(panel: Callable) -> None:
+    image = panel(EvaluationPanel).empty._icon.pixmap().toImage()
+    places = [(x, y) for x in range(image.width()) for y in range(image.height())]
+    painted = [at for at in places if image.pixelColor(*at).alpha() > 60]
+    assert len(painted) > 0.05 * len(places), "a drawing, not some dots"
+
+
 def test_a_small_gallery_is_evaluated_when_the_page_is_shown_and_keys_reach_all(
     desk: Desk, panel: Callable, faces: FaceSet, settle: Callable
 ) -> None:
