@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from facelens.errors import InputError
 from facelens.features.recipe import Recipe, stage
@@ -75,5 +75,13 @@ def words(row: object) -> str:
     return "  ".join(filter(None, parts))
 
 
-def _numbers(named: dict[str, float]) -> str:
-    return "  ".join(f"{name} {value:.3f}" for name, value in named.items() if isinstance(value, float))
+def _numbers(named: dict[str, Any]) -> str:
+    """Numbers by name; a table in it is one of counts.
+
+    >>> _numbers({"loss": 1.5, "mined": {"smiling": 812, "hat": 40}, "phase": "merged"})
+    'loss 1.500  mined smiling 812, hat 40'
+    """
+    said = [f"{name} {value:.3f}" for name, value in named.items() if isinstance(value, float)]
+    tables = [(name, value) for name, value in named.items() if isinstance(value, dict)]
+    said += [f"{name} {', '.join(f'{one} {count:,}' for one, count in table.items())}" for name, table in tables]
+    return "  ".join(said)
