@@ -300,22 +300,36 @@ def names() -> tuple[str, ...]:
 
 def load(recipe: str | Path, *, changes: Sequence[str] = ()) -> Recipe:
     """A recipe by its name or file; `changes` are KEY=VALUE with dotted keys, VALUE as in TOML or a bare word."""
+    name, text, folder = read(recipe)
+    return parse(text, name=name, folder=folder, changes=changes)
+
+
+def read(recipe: str | Path) -> tuple[str, str, Path]:
+    """Name, text, and the folder that relative paths start from, of a recipe by its name or file."""
     path = Path(recipe)
     try:
         if str(recipe) in names():
             path = Path(f"{recipe}.toml")
-            text = (resources.files("facelens.features") / "recipes" / path.name).read_text("utf-8")
-            folder = Path()
-        else:
-            if not path.is_file():
-                raise _unknown_recipe(str(recipe))
-            if path.stat().st_size > _LONGEST:
-                raise InputError(tr("{name} is too large for a recipe.", name=escaped(path.name)))
-            text, folder = path.read_text("utf-8"), path.parent
+            return path.name, (resources.files("facelens.features") / "recipes" / path.name).read_text("utf-8"), Path()
+        if not path.is_file():
+            raise _unknown_recipe(str(recipe))
+        if path.stat().st_size > _LONGEST:
+            raise InputError(tr("{name} is too large for a recipe.", name=escaped(path.name)))
+        return path.name, path.read_text("utf-8"), path.parent
     except (OSError, UnicodeError) as error:
         message = tr("{name} cannot be read as a recipe.", name=escaped(path.name))
         raise InputError(message, details=str(error)) from None
-    return parse(text, name=path.name, folder=folder, changes=changes)
+
+
+def of_json(table: Mapping[str, Any]) -> Recipe:
+    """Undo `as_json`; checked, since it comes from a file.
+
+    >>> of_json(load("cosface").as_json()) == load("cosface")
+    True
+    """
+    name = str(table.get("name", ""))
+    said = _Source(escaped(name), {}, {})
+    return _checked(_recipe(json.loads(json.dumps(table, default=list)), said), said)
 
 
 def parse(text: str, *, name: str = "recipe.toml", folder: Path = Path(), changes: Sequence[str] = ()) -> Recipe:

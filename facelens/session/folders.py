@@ -30,6 +30,12 @@ def quarantine() -> Path:
     return cache() / "quarantine"
 
 
+def trained() -> Path:
+    """The folder for what the user trains: in plain sight, and not made before it is needed."""
+    base = home()
+    return base / "trained" if base is not None else Path.home() / "FaceLens" / "trained"
+
+
 def state() -> Path:
     """The folder of the log."""
     return _folder("state", xdg="XDG_STATE_HOME", usual=".local/state", mac="Library/Logs", windows="LOCALAPPDATA")

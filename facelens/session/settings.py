@@ -52,6 +52,7 @@ class Settings:
     model_gb: int = 8  # what the tensors of a model file may take
     detector: str = ""  # the file that finds faces
     detector_policy: str = "largest"  # which of several faces
+    training: str = ""  # folder of the last training, which may not be finished
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
@@ -169,5 +170,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "model_gb": lambda value: _within(value, 512),
     "detector": lambda value: value if isinstance(value, str) else None,
     "detector_policy": _name,
+    "training": lambda value: value if isinstance(value, str) else None,
 }
 assert set(_READ) == {one.name for one in fields(Settings)}

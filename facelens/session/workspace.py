@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # what reads model files and what evaluates them is not neede
     from facelens.analyses.evaluation import Evaluation
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
+    from facelens.session.draft import Draft
+    from facelens.session.training import Run
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class Workspace:
     crossing: str = ""  # of CROSSINGS
     evaluated: tuple[Evaluated, ...] = ()  # the last few, newest first
     operating: Operating = field(default_factory=Operating)
+    draft: Draft | None = None  # what is to be trained next
+    run: Run | None = None  # what is being trained, or was last
 
     @cached_property
     def question(self) -> tuple[object, ...]:

@@ -85,6 +85,8 @@ class Series:
     kind: Literal["line", "points"] = "line"
     reference: bool = False
     colour: str = ""  # token; A and B have theirs
+    width: float = 2.2
+    dash: tuple[float, ...] = ()  # of one that is neither A nor a reference; () is solid
     label_at: float = 0.8  # where on the curve its name stands, share of the width; A and B are in the legend
 
     @property
@@ -514,13 +516,16 @@ class Canvas(pg.GraphicsView):
         self._refresh()
 
     def _pen(self, series: Series) -> QPen:
-        pen = QPen(theme.current().q(series.ink), 1.5 if series.reference else 2.2)
+        pen = QPen(theme.current().q(series.ink), 1.5 if series.reference else series.width)
         pen.setCosmetic(True)
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         if series.reference:
             pen.setDashPattern([2, 2.5])
         elif series.side == "A":
             pen.setDashPattern([3.6, 2.2])
+            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        elif series.dash:
+            pen.setDashPattern(series.dash)
             pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         return pen
 

@@ -138,6 +138,7 @@ class MainWindow(QMainWindow):
             open_path=lambda path: self.opening.open(path),
             notify=lambda error, trace="": self.notices.error(error, trace=trace),
             tell=lambda text: self.statusBar().showMessage(text, 8000),
+            say=self._say,
             remember=remember,
         )
         self.modelling = Modelling(self.desk, self)
@@ -401,6 +402,10 @@ class MainWindow(QMainWindow):
 
     def _on_choice(self, error: NeedsChoice, then: Callable[[Mapping[str, str]], None]) -> None:
         ImportPreview(error.options, error.message, then, self).open()  # type: ignore[arg-type]
+
+    def _say(self, title: str, text: str = "", action: str = "") -> None:
+        card = self.notices.show(title, text, kind="info", button=tr(BY_ID[action].text) if action else "")
+        card.acted.connect(lambda: self.act(action))
 
     # -- showing
 

@@ -26,9 +26,17 @@ class Notice(QFrame):
     """A card that stays until it is closed."""
 
     closed = Signal()
+    acted = Signal()
 
     def __init__(
-        self, title: str, text: str, *, details: str = "", kind: str = "bad", parent: QWidget | None = None
+        self,
+        title: str,
+        text: str,
+        *,
+        details: str = "",
+        kind: str = "bad",
+        button: str = "",
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
@@ -61,6 +69,12 @@ class Notice(QFrame):
         column.addLayout(head)
         if text:
             column.addWidget(label(text, name="empty_text", wrap=True))
+        if button:
+            self.button = QPushButton(button)
+            self.button.setToolTip(text)
+            self.button.clicked.connect(self.acted)
+            self.button.clicked.connect(self.dismiss)
+            column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
         self.details = QPlainTextEdit(details)
         self.details.setObjectName("mono")
         self.details.setReadOnly(True)
@@ -127,11 +141,11 @@ class Notices(QObject):
             details=trace or f"{type(error).__name__}: {error}",
         )
 
-    def show(self, title: str, text: str = "", *, details: str = "", kind: str = "bad") -> Notice:
+    def show(self, title: str, text: str = "", *, details: str = "", kind: str = "bad", button: str = "") -> Notice:
         """Put up a card; the oldest goes when there are too many."""
         for old in self.cards[: max(0, len(self.cards) - MOST + 1)]:
             old.dismiss()
-        card = Notice(title, text, details=details, kind=kind, parent=self.over)
+        card = Notice(title, text, details=details, kind=kind, button=button, parent=self.over)
         card.closed.connect(lambda: self._on_closed(card))
         self.cards.append(card)
         card.show()

@@ -31,6 +31,7 @@ class Desk:
     notify: Callable[..., object]  # show a failure: notify(error, trace="")
 
     tell: Callable[[str], None] = lambda text: None  # say in passing that something worked
+    say: Callable[..., object] = lambda title, text="", action="": None  # show a card that may lead to an action
     vectors: Path | None = None  # where vectors are kept; None: in the cache
     remember: bool = True  # False in the tour: the user's own settings are neither shown nor changed
     _listeners: list[Listener] = field(default_factory=list)

@@ -29,5 +29,6 @@ PANELS = (
     Page("gallery", "Gallery", "gallery:GalleryPanel"),
     Page("doctor", "Doctor", "doctor:DoctorPanel"),
     Page("models", "Models", "models:ModelsPanel"),
+    Page("training", "Training", "training:TrainingPanel"),
     Page("evaluation", "Evaluation", "evaluation:EvaluationPanel"),
 )

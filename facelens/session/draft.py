@@ -1,0 +1,161 @@
+"""What is to be trained next: the text of a recipe, on which faces, into which folder. Pure; needs no torch.
+
+The text is the only state of a recipe: whatever a form changes, it changes there, so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from facelens.errors import InputError
+from facelens.features import recipe as recipes
+from facelens.features.recipe import Recipe, TransformLoss
+from facelens.features.recipe_text import text_of, with_value
+from facelens.session.training import STATE, places
+from facelens.words import tr
+
+Source = Literal["open", "drawn", "stated"]  # the open gallery, drawn people, the gallery that the recipe names
+
+ROLES = {
+    "start": "Weights to start from",
+    "old": "Old model",
+    "new": "New model",
+    "gallery": "Gallery model",
+    "query": "Query model",
+    "attributes": "Attribute network",
+}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A recipe by name or file, its text as it stands, and what goes with it."""
+
+    name: str
+    text: str
+    folder: Path  # relative paths in the text start here
+    source: Source
+    out: Path
+
+    @classmethod
+    def of(cls, name: str | Path, *, source: Source, root: Path) -> Draft:
+        """A recipe of FaceLens or a file, to be trained into a folder of its own below `root`."""
+        shown, text, folder = recipes.read(name)
+        draft = cls(str(name), text, folder, source, free(root / Path(shown).stem))
+        stated = draft.recipe.data.gallery if draft.recipe is not None else ""
+        return replace(draft, source="stated") if stated else draft
+
+    @cached_property
+    def _read(self) -> Recipe | InputError:
+        try:
+            return recipes.parse(self.text, name=f"{self.title}.toml", folder=self.folder)
+        except InputError as error:
+            return error
+
+    @property
+    def title(self) -> str:
+        """The recipe's name without its folder and ending."""
+        return Path(self.name).name.removesuffix(".toml")
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """What the text says; None where it cannot be read."""
+        return self._read if isinstance(self._read, Recipe) else None
+
+    @property
+    def problem(self) -> InputError | None:
+        """What is wrong with the text."""
+        return self._read if isinstance(self._read, InputError) else None
+
+    def with_values(self, values: Mapping[str, Any]) -> Draft:
+        """The same with some dotted keys set in the text; None takes one out."""
+        text = self.text
+        for key, value in values.items():
+            text = with_value(text, key, value)
+        return replace(self, text=text)
+
+    @property
+    def final(self) -> Recipe | None:
+        """The recipe as it is trained: where people are drawn, or the open gallery is taken, it names no gallery."""
+        if self.recipe is None or self.source == "stated" or not self.recipe.data.gallery:
+            return self.recipe
+        return recipes.changed(self.recipe, {"data.gallery": ""})
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Models (of ROLES) that must be given: those the kind rests on, and those the text has a place for."""
+        if self.recipe is None:
+            return ()
+        asked = {place[1] for place in recipes.lines(self.text) if len(place) == 2 and place[0] == "models"}
+        return tuple(role for role in ROLES if role in asked | _rests_on(self.recipe))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Those of them that are not given yet."""
+        return tuple(role for role in self.needed if self.recipe and not getattr(self.recipe.models, role))
+
+    @property
+    def taken(self) -> bool:
+        """Whether the folder holds a training."""
+        from facelens.session.training import RUN
+
+        known = places(self.recipe, self.out) if self.recipe is not None else [("", self.out)]
+        return any(path.exists() for path in (self.out / RUN, *(place / STATE for _, place in known)))
+
+
+def of_run(recipe: Recipe, *, source: Source, out: Path) -> Draft:
+    """The draft that a training was begun with."""
+    return Draft(recipe.name, text_of(recipe), Path(), source, out)
+
+
+def _rests_on(recipe: Recipe) -> set[str]:
+    """Models without which the first stage of a recipe cannot be trained."""
+    first = recipes.stage(recipe, 0) if recipe.stages else recipe
+    if isinstance(first.loss, TransformLoss):
+        return {"old", "new"} if first.loss.mode == "lce" else {"gallery", "query"}
+    return {"aggregation": {"start"}, "compatible": {"old"}}.get(first.kind, set())
+
+
+def free(folder: Path) -> Path:
+    """The folder, with a number where there is one of that name already."""
+    number, tried = 1, folder
+    while tried.exists():
+        number += 1
+        tried = folder.with_name(f"{folder.name}-{number}")
+    return tried
+
+
+@cache
+def offered() -> tuple[tuple[str, str], ...]:
+    """(name, what it is) of the recipes that come with FaceLens."""
+    return tuple((name, recipes.load(name).about) for name in recipes.names())
+
+
+def value_of(text: str) -> Any:
+    """What is typed into a field: a number where it is one; the recipe's own check says what is wrong with the rest.
+
+    >>> value_of("12"), value_of("1e-3"), value_of("many")
+    (12, 0.001, 'many')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text.strip().replace(",", "").replace("−", "-"))
+        except ValueError:
+            continue
+    return text
+
+
+def reason(draft: Draft | None, *, gallery: bool) -> str:
+    """Why a draft cannot be trained as it is, "" where it can; `gallery`: whether one is open."""
+    if draft is None:
+        return tr("Choose a recipe first.")
+    if draft.problem is not None:
+        return str(draft.problem)
+    if draft.missing:
+        return tr("This recipe needs a model: {role}.", role=tr(ROLES[draft.missing[0]]).lower())
+    if draft.source == "open" and not gallery:
+        return tr("No gallery is open. Open one, or train on drawn people.")
+    return ""

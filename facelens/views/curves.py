@@ -1,0 +1,199 @@
+"""Curves over the steps of a training: a chart under a legend that has the last value of each curve.
+
+A click on a name in the legend hides its curve. One curve may lead: it is drawn in the colour of text, on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
+
+from facelens.figures.scales import Array
+from facelens.views import theme
+from facelens.views.controls import FlowLayout, draw_text, plain_tip, text_width
+from facelens.views.plots import Axis, Chart, Series, Zone
+from facelens.words import tr
+
+HUES = (85, 195, 325, 40, 285, 145, 240, 10)  # degrees, far from each other in this order
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2.5), (1.5, 2), (6, 2, 1.5, 2))
+MAGNITUDES = 30.0  # curves that lie so far apart are shown on a logarithmic axis
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Values (n,) at steps (n,); NaN where there is none."""
+
+    name: str
+    steps: Array
+    values: Array
+    leads: bool = False
+
+    @property
+    def last(self) -> float:
+        """The newest value."""
+        known = self.values[np.isfinite(self.values)]
+        return float(known[-1]) if len(known) else math.nan
+
+
+class Curves(QWidget):
+    """A legend over a chart whose x axis is the steps of a training."""
+
+    def __init__(self, title: str, *, name: str, low: float | None = None, high: float | None = None) -> None:
+        super().__init__()
+        self._title, self._low, self._high = title, low, high
+        self._curves: tuple[Curve, ...] = ()
+        self._steps = 1
+        self._log = False
+        self._start: Mapping[str, float] = {}
+        self.legend = QWidget()
+        self._flow = FlowLayout(self.legend, gap=2)
+        self._flow.setContentsMargins(8, 6, 8, 0)
+        self.keys: dict[str, Key] = {}
+        self.chart = Chart(self._x(), self._y(), name=name, brush=False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.legend)
+        column.addWidget(self.chart, 1)
+        theme.themes.changed.connect(self._draw)
+
+    def show_curves(
+        self, curves: Sequence[Curve], *, steps: int, start: Mapping[str, float] | None = None, log: bool = False
+    ) -> None:
+        """Draw these; `start` are values at the beginning, drawn as thin lines across."""
+        self._curves, self._log, self._start = tuple(curves), log, start or {}
+        self._steps = max(steps, 1)
+        if (self.chart.x_axis, self.chart.y_axis) != (self._x(), self._y()):
+            self.chart.set_axes(self._x(), self._y())
+        self._fill()
+        self._draw()
+
+    def set_zones(self, zones: Sequence[Zone]) -> None:
+        """Stretches of steps that are something else."""
+        self.chart.set_zones(zones)
+
+    def set_note(self, text: str) -> None:
+        """Why nothing is drawn."""
+        self.chart.set_note(text)
+
+    def _x(self) -> Axis:
+        return Axis(tr("step"), low=0.0, high=float(self._steps), form=_count)
+
+    def _y(self) -> Axis:
+        low = None if self._log else self._low
+        return Axis(self._title, scale="log" if self._log else "linear", low=low, high=self._high, form=short)
+
+    def _fill(self) -> None:
+        names = [one.name for one in self._curves]
+        if list(self.keys) != names:
+            while item := self._flow.takeAt(0):
+                if (old := item.widget()) is not None:
+                    old.hide()
+                    old.deleteLater()
+            hidden = {name for name, key in self.keys.items() if not key.isChecked()}
+            self.keys = {}
+            for name in names:
+                key = self.keys[name] = Key(name)
+                key.setChecked(name not in hidden)
+                key.toggled.connect(self._draw)
+                self._flow.addWidget(key)
+            self.legend.setVisible(bool(names))
+        for place, one in enumerate(self._curves):
+            self.keys[one.name].show_value(one, place)
+
+    def _draw(self) -> None:
+        shown = [(place, one) for place, one in enumerate(self._curves) if self.keys[one.name].isChecked()]
+        series = []
+        for place, one in shown:
+            if one.name in self._start:
+                level = np.full(2, self._start[one.name])
+                across = np.array([0.0, float(self._steps)])
+                series.append(Series(f"start {one.name}", across, level, reference=True, colour=shade(place)))
+        for place, one in sorted(shown, key=lambda found: found[1].leads):
+            look = {"colour": "text"} if one.leads else {"colour": shade(place), "width": 1.6, "dash": dash(place)}
+            series.append(Series(one.name, one.steps, one.values, headline=short(one.last), **look))  # type: ignore[arg-type]
+        self.chart.set_series(series)
+        self.chart.describe = lambda mark: self._card(mark.key, mark.index)
+
+    def _card(self, name: str, index: int) -> tuple[str, ...]:
+        one = next(curve for curve in self._curves if curve.name == name)
+        return name, tr("step {n}", n=int(one.steps[index])), short(float(one.values[index]))
+
+
+class Key(QAbstractButton):
+    """A line of the legend: how the curve is drawn, its name, its last value. Checked while the curve is shown."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setText(name)
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFixedHeight(18)
+        self._leads, self._place, self._value = False, 0, ""
+
+    def show_value(self, curve: Curve, place: int) -> None:
+        """What the curve is at, and the place that decides how it is drawn."""
+        self._leads, self._place = curve.leads, place
+        self._value = short(curve.last)
+        self.setAccessibleName(f"{curve.name} {self._value}")
+        self.setToolTip(
+            plain_tip(tr("{name}, last {value}. Click to hide or show it", name=curve.name, value=self._value))
+        )
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(28 + text_width(self.text(), 10, self._leads) + 6 + text_width("0.0000", 10) + 12), 18)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        now, painter = theme.current(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        on = self.isChecked()
+        pen = QPen(
+            now.q("text" if self._leads else shade(self._place), 1.0 if on else 0.35), 2.2 if self._leads else 1.6
+        )
+        if not self._leads and dash(self._place):
+            pen.setDashPattern(dash(self._place))
+        painter.setPen(pen)
+        painter.drawLine(2, 9, 22, 9)
+        wide = text_width(self.text(), 10, self._leads)
+        ink = "text" if on else "text3"
+        draw_text(painter, QRectF(28, 0, wide + 4, 18), self.text(), ink, 10, bold=self._leads)
+        draw_text(painter, QRectF(34 + wide, 0, self.width() - wide - 34, 18), self._value if on else "", "text3", 10)
+
+
+def shade(place: int) -> str:
+    """The colour of the curve at a place."""
+    lightness = 0.76 if theme.current().dark else 0.52
+    return theme.oklch(lightness, 0.125, math.radians(HUES[place % len(HUES)])).name()
+
+
+def dash(place: int) -> tuple[float, ...]:
+    """How its line is broken."""
+    return DASHES[place % len(DASHES)]
+
+
+def short(value: float) -> str:
+    """A value in four figures.
+
+    >>> short(0.84231), short(572.699), short(-3.1)
+    ('0.8423', '572.7', '−3.1')
+    """
+    return "" if math.isnan(value) else f"{value:.4g}".replace("-", "−")
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def far_apart(curves: Sequence[Curve]) -> bool:
+    """Whether some curves would lie flat on the axis beside the others, and a logarithmic one can show them all."""
+    levels = [np.nanmedian(one.values) for one in curves if np.isfinite(one.values).any()]
+    if len(levels) < 2 or any(np.nanmin(one.values) <= 0 for one in curves if np.isfinite(one.values).any()):
+        return False
+    return bool(max(levels) > MAGNITUDES * min(levels))

@@ -1,0 +1,203 @@
+"""Training: from a recipe to a checkpoint that lies in Models.
+
+Holds no state: what is asked is the workspace's `draft`, what came of it its `run`, what is under way is in the job
+queue. The slot is `train`; reading what a folder holds is `held`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from facelens.errors import FaceLensError, InputError
+from facelens.progress import Tick
+from facelens.session import folders, training
+from facelens.session.draft import Draft, Source, free, of_run, reason
+from facelens.session.jobs import Job, Request, State
+from facelens.session.training import Run
+from facelens.views.modelling import Modelling
+from facelens.views.panel import Desk
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.images.faceset import FaceSet
+
+SLOT = "train"
+FIRST = "cosface"
+
+
+class Trainer:
+    """What can be done with a training; any panel may make one."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    # -- what is asked
+
+    def choose(self, name: str | Path) -> None:
+        """Take a recipe of FaceLens, or a file."""
+        self.change(Draft.of(name, source=self._usual_source(), root=self._root()))
+
+    def change(self, draft: Draft) -> None:
+        """Ask for something else."""
+        self.desk.store.update(draft=draft, initiator=self)
+
+    def another_folder(self) -> None:
+        """Train into a folder that is not taken."""
+        if (draft := self.desk.workspace.draft) is not None:
+            self.change(replace(draft, out=free(draft.out.parent / draft.title)))
+
+    def _usual_source(self) -> Source:
+        return "open" if self.desk.workspace.faces is not None else "drawn"
+
+    def _root(self) -> Path:
+        last = self.desk.settings.training
+        return Path(last).parent if last else folders.trained()
+
+    # -- what a folder holds
+
+    def look_into(self, folder: Path, *, offer: bool = False) -> None:
+        """Show the training that a folder holds; with `offer` only where it is not finished."""
+        request = Request(
+            title=tr("Read {name}", name=escaped(folder.name)),
+            call=_held,
+            args=(folder,),
+            slot="held",
+            place="thread",
+        )
+
+        def then(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+                return
+            run: Run | None = job.result  # type: ignore[assignment]
+            if run is None or self.job() is not None or (offer and run.files):
+                return
+            self._show(run)
+
+        self.desk.jobs.submit(request, then=then)
+
+    def _show(self, run: Run) -> None:
+        source: Source = "stated" if run.recipe.data.gallery else "open" if run.name else "drawn"
+        self.desk.store.update(run=run, draft=of_run(run.recipe, source=source, out=run.folder), initiator=self)
+
+    # -- doing it
+
+    def job(self) -> Job | None:
+        """The training that waits or runs."""
+        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == SLOT and not job.state.ended]
+        return jobs[-1] if jobs else None
+
+    def start(self) -> None:
+        """Train what is asked, from the beginning."""
+        workspace = self.desk.workspace
+        draft = workspace.draft
+        if why := reason(draft, gallery=workspace.faces is not None):
+            self.desk.tell(why)
+            return
+        assert draft is not None and draft.final is not None
+        if draft.taken:
+            self.look_into(draft.out)
+            return
+        run = Run(draft.out, draft.final)
+        faces = None
+        if draft.source == "open":
+            faces, source = workspace.faces, workspace.source
+            assert faces is not None
+            whole = source is not None and source.faces == len(faces)  # not one that was joined with another
+            path = source.path if source and whole else None
+            run = replace(run, gallery=path, name=faces.name, excluded=_ids(workspace.excluded))
+        elif draft.source == "stated":
+            path = Path(draft.final.data.gallery)
+            run = replace(run, gallery=path, name=path.name)
+        self._submit(run, faces)
+
+    def resume(self) -> None:
+        """Go on with the training that is shown."""
+        workspace = self.desk.workspace
+        run = workspace.run
+        if run is None or self.job() is not None:
+            return
+        source = workspace.source
+        here = source is not None and run.gallery is not None and source.path.absolute() == run.gallery.absolute()
+        joined = bool(run.name) and run.gallery is None
+        if joined and workspace.faces is None:
+            error = InputError(
+                tr("This was trained on {name}, which is not open.", name=run.name), hint=tr("Open it, then resume.")
+            )
+            self.desk.store.update(run=replace(run, error=error), initiator=self)
+            return
+        self._show(run)
+        self._submit(replace(run, error=None), workspace.faces if here or joined else None)
+
+    def stop(self) -> None:
+        """End it after the step at hand; what was learned is saved."""
+        self.desk.jobs.cancel_slot(SLOT)
+
+    def _submit(self, run: Run, faces: FaceSet | None) -> None:
+        request = Request(
+            title=tr("Train {name}", name=escaped(run.recipe.name)),
+            call=training.train_model,
+            args=(run.recipe, run.folder),
+            kwargs={
+                "gallery": run.gallery,
+                "faces": faces,
+                "excluded": np.array(run.excluded, np.int64),
+                "cache": folders.cache() / "training",
+                "resume": True,  # a retry goes on; a folder that is taken was refused before
+            },
+            slot=SLOT,
+            unit=tr("steps"),
+        )
+        self.desk.store.update(run=run, initiator=self)
+        self.desk.settle(training=str(run.folder.absolute()))
+        self.desk.jobs.submit(
+            request, then=lambda job: self._on_ended(job, run.folder), partial=lambda row: self._on_row(row, run.folder)
+        )
+
+    def _on_row(self, row: Any, folder: Path) -> None:
+        run = self.desk.workspace.run
+        if run is not None and run.folder == folder:
+            self.desk.store.update(run=replace(run.with_row(row), error=None), initiator=self)
+
+    def _on_ended(self, job: Job, folder: Path) -> None:
+        run = self.desk.workspace.run
+        if run is None or run.folder != folder:
+            return
+        if job.state is State.FAILED:
+            error = job.error
+            if isinstance(error, FaceLensError):
+                self.desk.store.update(run=replace(run, error=error), initiator=self)
+            else:
+                self.desk.notify(error, trace=job.trace)
+        elif job.state is State.DONE:
+            done: training.Training = job.result  # type: ignore[assignment]
+            files = tuple(file for files in done.files for file in files)
+            self.desk.store.update(run=replace(run, files=files, step=done.steps[-1]), initiator=self)
+            self._open(run, files)
+
+    def _open(self, run: Run, files: tuple[Path, ...]) -> None:
+        """Put what was trained into Models, and say where the rest lies."""
+        networks = [file for file in files if file.name == training.CHECKPOINT]
+        maps = [file for file in files if file.name != training.CHECKPOINT]
+        for file in networks:
+            Modelling(self.desk).load(file)
+        said = [tr("It is in Models.")] if networks else []
+        if maps:
+            said.append(tr("Transforms: {paths}", paths=", ".join(escaped(str(file)) for file in maps)))
+        self.desk.say(
+            tr("{name} is trained", name=escaped(run.recipe.name)),
+            " ".join(said),
+            action="model.show" if networks else "",
+        )
+
+
+def _held(folder: Path, *, tick: Tick) -> Run | None:
+    return training.held(folder)
+
+
+def _ids(ids: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(one) for one in ids)
