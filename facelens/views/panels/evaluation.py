@@ -102,6 +102,8 @@ class EvaluationPanel(Panel):
         self.working.cancel.setToolTip(tr("Stops at once"))
         self.working.cancelled.connect(lambda: desk.jobs.cancel_slot(SLOT))
         self.banner = Banner()
+        self.notes = label(name="cap", wrap=True)
+        self.notes.setContentsMargins(12, 4, 12, 4)
         self.verification = VerificationPage()
         self.verification.operated.connect(self._on_operated)
         self.verification.fars_chosen.connect(lambda fars: plan_changed(desk, self, fars=fars))
@@ -132,7 +134,7 @@ class EvaluationPanel(Panel):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        for part in (self.controls, self.working, self.banner):
+        for part in (self.controls, self.working, self.banner, self.notes):
             outer.addWidget(part)
         outer.addWidget(self.pages, 1)
         self._stop_jobs = desk.jobs.listen(self._on_job)
@@ -236,7 +238,7 @@ class EvaluationPanel(Panel):
                 self._clear_list()
             if evaluation is not None:
                 self._show_evaluation(evaluation)
-            self._show_banner()
+            self._show_notes()
         elif "operating" in changed and evaluation is not None:
             self.verification.show_operating(workspace.operating)
         if "selection" in changed:
@@ -339,21 +341,24 @@ class EvaluationPanel(Panel):
             "B": tr("{q} in {g}", q=b, g=a) if workspace.crossing == "ba" else b,
         }
 
-    def _show_banner(self) -> None:
+    def _show_notes(self) -> None:
+        """A banner for what stands in the way; a quiet line for what was left out or is good to know."""
         evaluation = self._shown
+        problems: list[str] = []
         notes: list[str] = []
         if evaluation is not None and not evaluation.complete and self.work.job() is None:
-            notes.append(tr("The evaluation was stopped before it was complete. Ctrl+R works out the rest."))
+            problems.append(tr("The evaluation was stopped before it was complete. Ctrl+R works out the rest."))
         for report in (evaluation.a, evaluation.b) if evaluation is not None else ():
             found = report.verification if report is not None else None
             if found is not None and not found.eer.defined and found.eer.why:
-                why = found.eer.why
-                notes.append(tr("No rate can be given: {why}.", why=why))
+                problems.append(tr("No rate can be given: {why}.", why=found.eer.why))
             notes += report.notes if report is not None else ()
         if evaluation is not None and evaluation.paired is not None:
             notes += evaluation.paired.notes
-        notes = list(dict.fromkeys(note for note in notes if note))
-        self.banner.set_message(notes[0] if notes else "", " ".join(notes[1:5]))
+        first, *others = list(dict.fromkeys(problems)) or [""]
+        self.banner.set_message(first, " ".join(others))
+        self.notes.setText(" ".join(dict.fromkeys(notes)))
+        self.notes.setVisible(bool(notes))
 
     # -- jobs
 
@@ -364,7 +369,7 @@ class EvaluationPanel(Panel):
             self._running = self.desk.workspace.question
         elif job.state is not State.DONE and self.work.job() is None:
             self._declined, self._running = self._running, ()
-            self._show_banner()
+            self._show_notes()
         if job.state is State.DONE:
             QTimer.singleShot(0, self, self._show_page)  # after whoever asked has got the answer
         elif self.isVisible():

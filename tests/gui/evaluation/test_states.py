@@ -125,6 +125,15 @@ def test_results_of_other_vectors_are_never_shown(both: EvaluationPanel, faces: 
     assert desk.workspace.evaluation.faces == 27
 
 
+def test_what_is_left_out_is_said_without_alarm(both: EvaluationPanel, faces: FaceSet) -> None:
+    desk = both.desk
+    assert not both.banner.isVisible() and not both.notes.isVisible()
+    desk.store.update(excluded=faces.ids[:1])
+    settle(desk)
+    assert both.notes.isVisible() and both.notes.text() == "1 excluded face is left out."
+    assert not both.banner.isVisible()
+
+
 def test_back_to_an_earlier_question_costs_nothing(both: EvaluationPanel) -> None:
     desk = both.desk
     old = desk.workspace.evaluation
