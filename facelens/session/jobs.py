@@ -41,6 +41,7 @@ _log = logging.getLogger("facelens.jobs")
 
 UPDATE_SECONDS = 0.05  # a job's progress reaches the main thread at most this often
 KEPT = 50  # ended jobs that stay in the list
+SAVING_SECONDS = 60.0  # what a long job has to save what it did, when it is stopped or the program is closed
 
 
 class State(Enum):
@@ -70,6 +71,7 @@ class Request:
     place: Literal["process", "thread"] = "process"
     unit: str = "faces"  # what is counted; "": steps that mean nothing, shown as percent
     short: bool = False  # need not wait for a long job: a second worker does it while the first is busy
+    long: bool = False  # takes hours: a worker of its own does it, and gets time to save when it is stopped
     again: Callable[[int], bool] | None = None  # asked when the worker died; how often that has happened to this job
 
     def __post_init__(self) -> None:
@@ -200,8 +202,8 @@ class JobQueue:
         self._was_ready = False  # the last worker got as far as saying so
         self._service: threading.Thread | None = None
         self._at_exit: Callable[[], None] | None = None
-        self._side: JobQueue | None = None  # the second worker, while there is need of one
-        self._aside = 0  # jobs in it
+        self._sides: dict[bool, JobQueue] = {}  # further workers, while there is need of them: for short, for long jobs
+        self._aside = {False: 0, True: 0}  # jobs in them
         self._watchers: list[threading.Thread] = []  # one waits for each of them
         self._inbox: SimpleQueue[_Entry | None] = SimpleQueue()
         self._pool: list[threading.Thread] = []
@@ -319,17 +321,20 @@ class JobQueue:
             if not self._closing and self._service is not None:
                 self._warm.append(dict(values))
                 self._serve_soon()
-            if self._side is not None:
-                self._side.set_environment(values)
+            for side in self._sides.values():
+                side.set_environment(values)
 
     def shutdown(self, *, timeout: float = 3.0) -> None:
         """Cancel everything, wait, end the worker. Afterwards nothing is delivered any more.
 
-        Most of `timeout` is left to jobs that stop by themselves at their next tick; then the worker is killed. A
-        thread that ignores its tick cannot be ended: it is left behind, and does not keep the program alive.
+        Most of `timeout` is left to jobs that stop by themselves at their next tick; then the worker is killed. A long
+        job gets more, for it has something to save. A thread that ignores its tick cannot be ended: it is left behind,
+        and does not keep the program alive.
         """
-        end = time.monotonic() + timeout
         with self._lock:
+            if any(entry.job.request.long and not entry.job.state.ended for entry in self._entries.values()):
+                timeout += SAVING_SECONDS
+            end = time.monotonic() + timeout
             self._closing = self._closed = True
             for entry in list(self._entries.values()):
                 if not entry.job.state.ended:
@@ -343,8 +348,8 @@ class JobQueue:
             )
         self._worker.kill()
         with self._lock:
-            side, self._side = self._side, None
-        if side is not None:
+            sides, self._sides = self._sides, {}
+        for side in sides.values():
             side.shutdown(timeout=max(0.3, min(1.0, end - time.monotonic())))
         for thread in [*([service] if service else []), *pool]:
             if thread is not threading.current_thread():
@@ -368,7 +373,9 @@ class JobQueue:
         entry.serial = self._serials
         self._entries[entry.job.number] = entry
         self._changed(entry)
-        entry.aside = request.short and request.place == "process" and bool(self._current or self._waiting)
+        entry.aside = request.place == "process" and (
+            request.long or (request.short and bool(self._current or self._waiting))
+        )
         if entry.aside:
             # A thread of its own: those of the pool are for work, not for waiting.
             thread = threading.Thread(target=self._do, args=(entry,), name="facelens-aside", daemon=True)
@@ -682,29 +689,35 @@ class JobQueue:
             else:
                 self._end(entry, state, **changes)
 
-    # The second worker: a queue of its own, in which threads of this one wait
+    # Further workers: each a queue of its own, in which threads of this one wait
 
     def _done_aside(self, request: Request, tick: _ThreadTick) -> object:
+        lane = request.long
         with self._lock:
-            if self._side is None:
-                self._side = JobQueue(post=lambda call: call(), threads=1, backstop=self._backstop, nice=self._nice)
-            side = self._side
-            self._aside += 1
+            if lane not in self._sides:
+                backstop = SAVING_SECONDS if lane else self._backstop
+                self._sides[lane] = JobQueue(post=lambda call: call(), threads=1, backstop=backstop, nice=self._nice)
+            side = self._sides[lane]
+            self._aside[lane] += 1
         try:
-            number = side.submit(replace(request, short=False, slot=""), partial=tick.partial)
+            number = side.submit(replace(request, short=False, long=False, slot=""), partial=_unless_cancelled(tick))
+            stopping = False
             while True:
                 if (job := side.job(number)) is None or job.state.ended:
                     break
                 try:
                     tick(job.done, job.total, job.note)
                 except Cancelled:
-                    side.cancel(number)  # it ends in its own time; nobody waits for it
-                    raise
+                    if not stopping:
+                        side.cancel(number)
+                    if not lane:
+                        raise  # it ends in its own time; nobody waits for it
+                    stopping = True
                 with suppress(TimeoutError):
                     side.wait(number, timeout=UPDATE_SECONDS)
         finally:
             with self._lock:
-                self._aside -= 1
+                self._aside[lane] -= 1
         if job is None or job.state is State.CANCELLED:
             raise Cancelled
         if job.error is not None:
@@ -715,12 +728,25 @@ class JobQueue:
         return job.result
 
     def _end_side(self) -> None:
-        """The second worker goes when neither it nor the first has anything to do."""
+        """A further worker goes when it has nothing to do; the one for short jobs stays while the first is busy."""
         with self._lock:
-            if self._side is None or self._aside or self._current or self._waiting or self._side.busy:
-                return
-            side, self._side = self._side, None
-        side.shutdown(timeout=1.0)
+            idle = {
+                lane: side
+                for lane, side in self._sides.items()
+                if not (self._aside[lane] or side.busy or (not lane and (self._current or self._waiting)))
+            }
+            for lane in idle:
+                del self._sides[lane]
+        for side in idle.values():
+            side.shutdown(timeout=1.0)
+
+
+def _unless_cancelled(tick: _ThreadTick) -> Callable[[object], None]:
+    def take(value: object) -> None:
+        with suppress(Cancelled):
+            tick.partial(value)
+
+    return take
 
 
 def _closing(queue: weakref.ref[JobQueue]) -> Callable[[], None]:

@@ -151,6 +151,7 @@ class Trainer:
             },
             slot=SLOT,
             unit=tr("steps"),
+            long=True,
         )
         self.desk.store.update(run=run, initiator=self)
         self.desk.settle(training=str(run.folder.absolute()))

@@ -53,13 +53,13 @@ def test_a_short_job_passes_a_long_one(queue: JobQueue, busy: int) -> None:
     assert queue.job(waiting).state is State.WAITING and queue.job(busy).state is State.RUNNING  # type: ignore[union-attr]
     queue.cancel(busy)
     assert queue.wait(waiting, timeout=LONG).result == 3
-    until(lambda: queue._side is None)
+    until(lambda: not queue._sides)
     until(lambda: pid not in children())
 
 
 def test_without_a_long_job_there_is_no_second_worker(queue: JobQueue) -> None:
     asked = queue.wait(queue.submit(Request("Who", work.whoami, short=True)), timeout=LONG)
-    assert asked.result[0] == queue.worker_pid and queue._side is None  # type: ignore[index]
+    assert asked.result[0] == queue.worker_pid and not queue._sides  # type: ignore[index]
 
 
 def test_counts_results_and_errors_come_through(queue: JobQueue, busy: int) -> None:
@@ -106,3 +106,33 @@ def test_threads_stay_free_for_threads(queue: JobQueue, busy: int, tmp_path: Pat
     for number in asked:
         queue.cancel(number)
     assert {queue.wait(number, timeout=LONG).state for number in asked} == {State.CANCELLED}
+
+
+@pytest.fixture
+def hasty() -> Iterator[JobQueue]:
+    """A queue that ends a worker soon after it was told to stop."""
+    made = JobQueue(post=lambda call: call(), backstop=0.2)
+    yield made
+    made.shutdown()
+
+
+def test_a_long_job_has_a_worker_of_its_own_and_time_to_save(
+    hasty: JobQueue, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, rows = tmp_path / "long", list[object]()
+    number = hasty.submit(Request("Train", work.saving, (str(file),), long=True, slot="train"), partial=rows.append)
+    until(lambda: file.exists() and len(rows) > 3)
+    assert hasty.wait(hasty.submit(Request("Add", work.add, (1, 2))), timeout=LONG).result == 3  # nobody waits for it
+    hasty.cancel_slot("train")
+    assert hasty.job(number).state is State.RUNNING  # type: ignore[union-attr]
+    assert hasty.wait(number, timeout=LONG).state is State.CANCELLED and file.read_text() == "saved"
+    until(lambda: not hasty._sides)
+    assert not caplog.records
+
+
+def test_closing_lets_a_long_job_save(tmp_path: Path) -> None:
+    queue, file = JobQueue(post=lambda call: call(), backstop=0.2), tmp_path / "long"
+    queue.submit(Request("Train", work.saving, (str(file),), {"seconds": 1.2}, long=True))
+    until(file.exists)
+    queue.shutdown(timeout=1.0)
+    assert file.read_text() == "saved"

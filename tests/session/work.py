@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from facelens.errors import DiskFull, InputError, NeedsChoice
+from facelens.errors import Cancelled, DiskFull, InputError, NeedsChoice
 from facelens.progress import Tick, offer
 
 
@@ -43,6 +43,20 @@ def started(file: str, *, tick: Tick) -> int:
     while True:
         tick(1, 2)
         time.sleep(0.005)
+
+
+def saving(file: str, *, tick: Tick, seconds: float = 0.6) -> None:
+    """Runs until it is cancelled, and takes its time to write down that it was."""
+    Path(file).write_text("running")
+    try:
+        while True:
+            offer(tick, "row")
+            tick(1, 2)
+            time.sleep(0.005)
+    except Cancelled:
+        time.sleep(seconds)
+        Path(file).write_text("saved")
+        raise
 
 
 def deaf(file: str, *, tick: Tick) -> None:
