@@ -267,7 +267,7 @@ class IdentificationPage(QWidget):
 
         def ask() -> Listing:
             made = listing.missed_at(report, t, rule=rule)
-            return replace(made, title=f"{made.title} {words}")
+            return replace(made, title=f"{made.title} {words}", none=f"{made.none} {words}")
 
         self._list(letter, ask, self.open)
 
@@ -297,6 +297,6 @@ class IdentificationPage(QWidget):
                 if alarms
                 else listing.missed_at(report, t, rule=point.rule)
             )
-            return replace(made, title=f"{made.title} {words}")
+            return replace(made, title=f"{made.title} {words}", none=f"{made.none} {words}")
 
         self._list(letter, ask, self.table)

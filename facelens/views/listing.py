@@ -38,7 +38,8 @@ LISTED = 100_000  # pairs of a kind in a list; nobody looks at more, and million
 class Listing:
     """Pairs in the order they are shown in. Ids of faces or templates; NOBODY where a search found nobody.
 
-    `total` counts all there are; it is larger than the list where pairs are only counted, not kept.
+    `total` counts all there are; it is larger than the list where pairs are only counted, not kept. `none` says what
+    the model has where the list is empty ("no false match above 0.489").
     """
 
     title: str
@@ -48,6 +49,7 @@ class Listing:
     margin: NDArray[np.float64]  # NaN where there is none
     kind: NDArray[np.int8]
     total: int
+    none: str = ""
     of: str = "face"
     value: str = ""  # what `score` is, where it is not a similarity
     missing: tuple[float, float] | None = None  # impostor scores that are only counted: from, to
@@ -101,7 +103,9 @@ def nothing(title: str = "") -> Listing:
 # -- one to one
 
 
-def of_places(scores: Scores, places: NDArray[np.int64], threshold: float | None, *, title: str, total: int) -> Listing:
+def of_places(
+    scores: Scores, places: NDArray[np.int64], threshold: float | None, *, title: str, total: int, none: str = ""
+) -> Listing:
     """Kept pairs at `places` (ascending), judged by a threshold and put worst first; of each kind the worst LISTED."""
     if len(places) > LISTED:  # by descending score: the worst impostors are the first, the worst genuine the last
         genuine = scores.genuine[places]
@@ -123,6 +127,7 @@ def of_places(scores: Scores, places: NDArray[np.int64], threshold: float | None
         margin[order],
         kind[order].astype(np.int8),
         total,
+        none,
         of=scores.of,
     )
 
@@ -138,7 +143,8 @@ def false_matches(scores: Scores, threshold: float | None) -> Listing:
     places = scores.between(t, np.inf, genuine=False) if threshold is not None else np.zeros(0, np.int64)
     total = max(accepted_impostors(scores, threshold), len(places))
     title = plural(total, "{n} false match", "{n} false matches")
-    made = of_places(scores, places, threshold, title=f"{title} {_above(threshold)}", total=total)
+    none = tr("no false match {where}", where=_above(threshold))
+    made = of_places(scores, places, threshold, title=f"{title} {_above(threshold)}", total=total, none=none)
     return replace(made, missing=(t, scores.floor)) if total > len(places) else made
 
 
@@ -148,7 +154,8 @@ def false_non_matches(scores: Scores, threshold: float | None) -> Listing:
     places = scores.between(-np.inf, t, genuine=True)
     title = plural(len(places), "{n} false non-match", "{n} false non-matches")
     words = tr("below {t}", t=number(t, 3)) if threshold is not None else tr("where nothing is accepted")
-    return of_places(scores, places, threshold, title=f"{title} {words}", total=len(places))
+    none = tr("no false non-match {where}", where=words)
+    return of_places(scores, places, threshold, title=f"{title} {words}", total=len(places), none=none)
 
 
 def errors(scores: Scores, threshold: float | None) -> Listing:
@@ -163,7 +170,7 @@ def errors(scores: Scores, threshold: float | None) -> Listing:
         t=number(threshold, 3),
     )
     joined = joined_lists(title, (wrong, missed))
-    return replace(joined, missing=wrong.missing)
+    return replace(joined, missing=wrong.missing, none=tr("no error at {t}", t=number(threshold, 3)))
 
 
 def joined_lists(title: str, lists: Sequence[Listing]) -> Listing:
@@ -202,7 +209,9 @@ def in_range(
         parts.append(tr("{n} genuine", n=n_genuine))
     if genuine is not True:
         parts.append(tr("{n} impostor", n=n_impostor + counted))
-    made = of_places(scores, places, threshold, title=f"{', '.join(parts)} {between}", total=len(places) + counted)
+    kind = {None: tr("no pair"), True: tr("no genuine pair"), False: tr("no impostor pair")}[genuine]
+    title, none = f"{', '.join(parts)} {between}", f"{kind} {between}"
+    made = of_places(scores, places, threshold, title=title, total=len(places) + counted, none=none)
     return replace(made, missing=(low, min(top, scores.floor))) if counted else made
 
 
@@ -214,7 +223,8 @@ def errors_among(scores: Scores, things: Ids, threshold: float | None, *, genuin
     places = places[inside[scores.first[places]] & inside[scores.second[places]]]
     words = ("{n} false non-match", "{n} false non-matches") if genuine else ("{n} false match", "{n} false matches")
     title = tr("{errors} in {name}", errors=plural(len(places), *words), name=name)
-    return of_places(scores, places, threshold, title=title, total=len(places))
+    none = tr("no false non-match in {name}", name=name) if genuine else tr("no false match in {name}", name=name)
+    return of_places(scores, places, threshold, title=title, total=len(places), none=none)
 
 
 def between_people(scores: Scores, first: int, second: int, threshold: float | None, *, title: str) -> Listing:
@@ -222,7 +232,8 @@ def between_people(scores: Scores, first: int, second: int, threshold: float | N
     one, other = scores.identity[scores.first], scores.identity[scores.second]
     there = ((one == first) & (other == second)) | ((one == second) & (other == first))
     places = np.flatnonzero(there).astype(np.int64)
-    return of_places(scores, places, threshold, title=title, total=len(places))
+    none = tr("no pair of {people} that is kept", people=title)
+    return of_places(scores, places, threshold, title=title, total=len(places), none=none)
 
 
 def flipped(a: Scores, b: Scores, thresholds: tuple[float | None, float | None]) -> Listing:
@@ -253,6 +264,7 @@ def flipped(a: Scores, b: Scores, thresholds: tuple[float | None, float | None])
         margin[chosen],
         np.where(gained[chosen], GAINED, LOST).astype(np.int8),
         len(chosen),
+        tr("no genuine pair that only one of the two models accepts"),
         of=b.of,
     )
 
@@ -276,21 +288,22 @@ def not_within_rank(report: Report, rank: int) -> Listing:
     searches = _searches(report)
     rows = identification.missed(searches, rank)
     words = plural(len(rows), "{n} search misses at rank", "{n} searches miss at rank")
-    return _searched(report, rows, title=f"{words} {rank}", kind=MISS)
+    none = tr("no search that misses at rank {rank}", rank=rank)
+    return _searched(report, rows, title=f"{words} {rank}", kind=MISS, none=none)
 
 
 def missed_at(report: Report, threshold: identification.Threshold, *, rule: str, first: bool = True) -> Listing:
     """Mated searches that are not answered with the right person at a threshold."""
     rows = identification.misses(_searches(report), threshold, rule=rule, first=first)
     words = plural(len(rows), "{n} missed search", "{n} missed searches")
-    return _searched(report, rows, title=words, kind=MISS)
+    return _searched(report, rows, title=words, kind=MISS, none=tr("no missed search"))
 
 
 def false_alarms(report: Report, threshold: identification.Threshold, *, rule: str) -> Listing:
     """Searches of people who are not in the gallery, and are taken for somebody."""
     rows = identification.false_alarms(_searches(report), threshold, rule=rule)
     words = plural(len(rows), "{n} false alarm", "{n} false alarms")
-    return _searched(report, rows, title=words, kind=FALSE_ALARM)
+    return _searched(report, rows, title=words, kind=FALSE_ALARM, none=tr("no false alarm"))
 
 
 def _searches(report: Report) -> Searches:
@@ -298,7 +311,7 @@ def _searches(report: Report) -> Searches:
     return report.identification.searches
 
 
-def _searched(report: Report, rows: NDArray[np.int64], *, title: str, kind: int) -> Listing:
+def _searched(report: Report, rows: NDArray[np.int64], *, title: str, kind: int, none: str) -> Listing:
     """Lines of searches, in the order given: the probe and the stranger who is in the way, else the mate."""
     searches = _searches(report)
     stranger = searches.other[rows] != NOBODY
@@ -311,6 +324,7 @@ def _searched(report: Report, rows: NDArray[np.int64], *, title: str, kind: int)
         np.where(np.isfinite(margin), margin, np.nan),
         np.full(len(rows), kind, np.int8),
         len(rows),
+        none,
         of=report.of,
     )
 
@@ -337,6 +351,7 @@ def below_perfect(report: Report, name: str) -> Listing:
         _ahead(queries)[rows],
         np.where(queries.first_right[rows] == 1, HIT, MISS).astype(np.int8),
         len(rows),
+        tr("no query below 1 in {name}", name=name),
         of=report.of,
         value=name,
     )
@@ -359,6 +374,7 @@ def one_query(report: Report, row: int, *, label: str) -> Listing:
         np.full(n, np.nan),
         np.array([kind for _, _, kind in found], np.int8),
         n,
+        tr("no neighbour of {name}", name=label),
         of=report.of,
     )
 

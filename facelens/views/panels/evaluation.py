@@ -428,13 +428,22 @@ class EvaluationPanel(Panel):
             return
         members = workspace.protocol.templates if workspace.protocol is not None else None
         found = replace(found, members=members)
-        self.list.set_empty(tr("No pair"), tr("{title}: there is none.", title=found.title))
+        self.list.set_empty(tr("Nothing to list"), self._why_empty(found))
         self.list.set_listing(faces, found)
         self._show_foot()
         self._set_title(found.title)
         self.desk.store.update(selection=Selection(found.faces(faces), *self._looking(found, 0)), initiator=self.list)
         if found.missing is not None:
             self._fetch(found)
+
+    def _why_empty(self, found: Listing) -> str:
+        """One sentence about a list without a line."""
+        if not found.none:
+            return found.title and f"{found.title}."
+        two = self._shown is not None and self._shown.a is not None and self._shown.b is not None
+        if two and found.asked:
+            return tr("{letter} has {none}.", letter=found.asked.upper(), none=found.none)
+        return tr("There is {none}.", none=found.none)
 
     def _fetch(self, found: Listing) -> None:
         """Pairs that are only counted are looked up; the list grows when they come."""

@@ -59,6 +59,27 @@ def test_what_is_listed_ends_with_the_selection(both: EvaluationPanel) -> None:
     assert not page_.points.framed and both.desk.workspace.evaluation is not None
 
 
+def test_an_empty_list_says_so_in_one_sentence(single: EvaluationPanel) -> None:
+    said = single.list.accessibleDescription
+    page_ = single.verification
+    for genuine, words in ((False, "no false match above 0.999"), (True, "no false non-match below −0.999")):
+        t = -0.999 if genuine else 0.999
+        page_._list(lambda now, genuine=genuine, t=t: now.errors("B", genuine=genuine, threshold=t), page_.points)
+        assert said() == f"Nothing to list There is {words}."
+    page_.scores.bin_picked.emit("genuine", 1.5, 2.0)
+    assert said().endswith("There is no genuine pair from 1.500 to 2.000.")
+
+
+def test_an_empty_list_names_the_model_where_there_are_two(both: EvaluationPanel) -> None:
+    said = both.list.accessibleDescription
+    page_ = both.verification
+    page_._list(lambda now: now.errors("A", genuine=False, threshold=0.999), page_.points)
+    assert said().endswith("A has no false match above 0.999.")
+    both.show_part("identification")
+    both.identification.cmc.picked.emit("B", 29)
+    assert said().endswith("B has no search that misses at rank 30.")
+
+
 def test_thousands_of_pairs_have_no_widget_each(both: EvaluationPanel) -> None:
     edges = both.verification.view.side.verification.histogram.edges
     before = len(both.findChildren(object))
