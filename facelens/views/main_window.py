@@ -446,7 +446,7 @@ class MainWindow(QMainWindow):
     def _on_job(self, job: Job) -> None:
         self.docks["jobs"].header.set_subtitle(self.dock_panels["jobs"].subtitle())
         self.modelling.on_job(job)
-        if job.state.ended:
+        if job.state.ended and job.state is not State.FAILED:  # a failure is logged where it is met
             logging.getLogger("facelens.jobs").info("%s: %s", job.request.title, progress_text(job))
         running = [job for job in self.jobs.jobs if job.state is State.RUNNING]
         if not running:

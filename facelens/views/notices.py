@@ -126,12 +126,13 @@ class Notices(QObject):
         over.installEventFilter(self)
 
     def error(self, error: BaseException, *, trace: str = "") -> Notice:
-        """Show a failure: stated ones with their hint, others as a report with trace and log."""
+        """Show a failure: stated ones with their hint, others as a report; what brings a trace is in the log."""
         if isinstance(error, FaceLensError):
             return self.show(
                 error.message, error.hint, details="\n".join(part for part in (error.details, trace) if part)
             )
-        logging.getLogger("facelens").error("unexpected %s", type(error).__name__, exc_info=error)
+        if not trace:
+            logging.getLogger("facelens").error("unexpected %s", type(error).__name__, exc_info=error)
         return self.show(
             tr("Something went wrong inside FaceLens"),
             tr(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 
@@ -91,6 +92,22 @@ def test_notify_is_what_panels_use(window: MainWindow, settle: Callable) -> None
     [card] = window.notices.cards
     assert words(card)[:2] == ["The disk is full; 3 of 9 embeddings are kept.", "Free 30 MB and press Retry."]
     assert "Traceback" in card.details.toPlainText()
+
+
+@pytest.mark.parametrize("error", [InputError("notes.pth is no model."), RuntimeError("boom")])
+def test_a_failed_job_is_in_the_log_once(
+    window: MainWindow, settle: Callable, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def fails(*, tick: Callable) -> None:
+        raise error
+
+    with caplog.at_level("INFO", "facelens"):
+        window.jobs.submit(
+            Request("Read notes.pth", fails), then=lambda job: window.desk.notify(job.error, trace=job.trace)
+        )
+        settle(window)
+    assert len(window.notices.cards) == 1
+    assert len(caplog.records) == 1 and str(error) in caplog.text, caplog.text
 
 
 def test_a_window_with_notices_closes(window: MainWindow) -> None:
