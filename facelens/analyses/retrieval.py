@@ -16,7 +16,7 @@ Departs     AP is rectangular, as in today's re-identification code; the first M
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
@@ -28,12 +28,12 @@ from facelens.analyses.identification import cosines, flat_pairs, pairs_of, rows
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import NMI_MEANS, R_MODES, RECALLS, RESAMPLES
 from facelens.analyses.scores import Floats
+from facelens.features.k_means import k_means
 from facelens.images.faceset import Ids
 from facelens.progress import Tick, silent
 from facelens.words import tr
 
 CMC_RANKS = (1, 5, 10)  # of Market-1501
-ITERATIONS = 300  # of k-means, as scikit-learn has it
 CHANCE = 1 << 27  # people x clusters up to which the mutual information of chance is worked out
 
 # Measure -> its value of one query. Recall@k and CMC@k come from the rank of the first right one.
@@ -236,7 +236,10 @@ def clustering(
     n_people = len(np.unique(identity[rows]))
     clusters = np.full(len(identity), -1, np.int32)
     if 1 < n_people < len(rows):
-        clusters[rows] = _k_means(unit[rows], n_people, seed=seed, tick=tick)
+        note = tr("Grouping faces")
+        clusters[rows] = k_means(
+            unit[rows], n_people, seed=seed, tick=lambda done, total, _="": tick(done, total, note)
+        )
     # Without AMI: each draw would have to work out what chance gives, so it would stand there without interval.
     measures = agreement(
         identity[rows], clusters[rows], mean=mean, chance=False, resamples=resamples, seed=seed, tick=tick
@@ -499,67 +502,6 @@ def _how(*, same_set: bool, junk: bool, r_mode: str) -> str:
 
 
 # Clusters
-
-
-def _k_means(unit: Floats, k: int, *, seed: int, tick: Tick) -> NDArray[np.int32]:
-    """Lloyd's algorithm from greedy k-means++ seeds, as scikit-learn has it, but in pieces: it can be stopped."""
-    from scipy.sparse import csr_array
-
-    n, note = len(unit), tr("Grouping faces")
-    centres = _seeds(unit, k, seed=seed, tick=lambda done, total: tick(done, 4 * total, note))
-    enough = 1e-4 * float(unit.var(axis=0).mean())
-    labels, moved = np.full(n, -1, np.int32), np.inf
-    for turn in range(ITERATIONS):
-        before, half = labels, np.einsum("kd,kd->k", centres, centres) / 2
-        labels, far = np.empty(n, np.int32), np.empty(n)
-        for rows, block in similarity.blocks(unit, centres, memory=1 << 24, tick=_turn(tick, turn, note)):
-            block -= half.astype(block.dtype)
-            labels[rows] = block.argmax(axis=1)
-            far[rows] = -np.take_along_axis(block, labels[rows, None], axis=1)[:, 0]
-        if moved <= enough or np.array_equal(labels, before):
-            break
-        counts = np.bincount(labels, minlength=k)
-        sums = csr_array((np.ones(n, unit.dtype), (labels, np.arange(n))), shape=(k, n)) @ unit
-        new = sums / np.maximum(counts, 1)[:, None].astype(unit.dtype)
-        empty = np.flatnonzero(counts == 0)
-        new[empty] = unit[np.argsort(-far, kind="stable")[: len(empty)]]  # what is farthest from all gets its own
-        moved, centres = float(((new - centres) ** 2).sum()), new
-    tick(1, 1, note)
-    return labels
-
-
-def _turn(tick: Tick, turn: int, words: str) -> Tick:
-    """The tick of one turn; nobody knows how many there will be, so each takes a fifth of what is left."""
-    left = 0.75 * 0.8**turn
-
-    def inner(done: int, total: int, note: str = "") -> None:
-        tick(int(1e6 * (1 - left * (1 - 0.2 * done / max(total, 1)))), 1_000_000, note or words)
-
-    return inner
-
-
-def _seeds(unit: Floats, k: int, *, seed: int, tick: Callable[[int, int], None]) -> Floats:
-    """Rows to start from: each the best of a few that are drawn by their squared distance to those before."""
-    generator = np.random.default_rng(seed)
-    trials = 2 + int(np.log(k))
-    chosen = [int(generator.integers(len(unit)))]
-    nearest = _distances(unit, chosen)[:, 0]
-    while len(chosen) < k:
-        tick(len(chosen), k)
-        running = np.cumsum(nearest, dtype=np.float64)
-        some = np.searchsorted(running, generator.random(trials) * running[-1])
-        some = np.minimum(some, len(unit) - 1)
-        left = np.minimum(_distances(unit, some), nearest[:, None])
-        best = int(left.sum(axis=0).argmin())
-        nearest = left[:, best]
-        chosen.append(int(some[best]))
-    return unit[chosen]
-
-
-def _distances(unit: Floats, rows: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """(N, n) squared distances of unit vectors to some of them."""
-    made: Floats = np.maximum(2 - 2 * (unit @ unit[rows].T), 0)
-    return made
 
 
 @dataclass(frozen=True, eq=False)

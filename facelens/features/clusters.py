@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import InputError
+from facelens.features.k_means import k_means
 from facelens.progress import Tick, silent
 from facelens.words import tr
 
@@ -130,7 +131,7 @@ def regroup(
     """
     if division.source == "penultimate":
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    found = k_means(vectors, division.learners, seed=division.seed, iterations=division.iterations, tick=tick)
+    found = divide(vectors, division.learners, seed=division.seed, iterations=division.iterations, tick=tick)
     if previous is None:
         return Partition(found, usable(found, classes), division.learners)
     matched = relabelled(found, previous.learner, learners=division.learners, match=division.match)
@@ -138,16 +139,10 @@ def regroup(
     return Partition(matched, usable(matched, classes), division.learners, stability(found, previous.learner), kept)
 
 
-def k_means(
+def divide(
     vectors: NDArray[np.floating[Any]], k: int, *, seed: int = 0, iterations: int = 100, tick: Tick = silent
 ) -> NDArray[np.int32]:
     """Clusters 0 to k - 1, none of them empty, the same for the same seed."""
-    import warnings
-
-    from sklearn.cluster import KMeans, kmeans_plusplus
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     vectors = np.ascontiguousarray(vectors, np.float32)
     if len(vectors) < k:
         raise InputError(
@@ -160,20 +155,7 @@ def k_means(
         )
     if k == 1:
         return np.zeros(len(vectors), np.int32)
-    stretch, done = 10, 0
-    # Threads add up in the order they finish, which moves the last digit and at times a picture.
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different vectors than clusters
-        centres, _ = kmeans_plusplus(vectors, k, random_state=seed)
-        while True:
-            tick(done, iterations)
-            steps = min(stretch, iterations - done)
-            model = KMeans(k, init=centres, n_init=1, max_iter=steps, random_state=seed).fit(vectors)
-            centres, done = model.cluster_centers_, done + steps
-            if model.n_iter_ < steps or done >= iterations:
-                break
-    tick(iterations, iterations)
-    return filled(model.labels_.astype(np.int32), vectors, k, seed=seed)
+    return filled(k_means(vectors, k, seed=seed, iterations=iterations, tick=tick), vectors, k, seed=seed)
 
 
 def filled(

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from facelens.analyses import identification
-from facelens.analyses import retrieval as module
 from facelens.analyses.bootstrap import identity_weights, interval
 from facelens.analyses.measure import Measure
 from facelens.analyses.retrieval import Queries, Retrieval, agreement, clustering, compare, per_query, retrieve
@@ -414,31 +413,6 @@ def test_clusters_of_people_far_apart_are_the_people() -> None:
     stated(found.measures)
     worse = clustering(rng.normal(size=(30, 6)), identity, mean="geometric", resamples=20)
     assert worse.measures["ARI"].value < 0.5 and worse.mean == "geometric"
-
-
-def test_clusters_are_those_of_scikit_learn() -> None:
-    """From the same seeds the same groups; and seeds as good as its own."""
-    from sklearn.cluster import KMeans, kmeans_plusplus
-    from threadpoolctl import threadpool_limits
-
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(1000, 4))
-    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-    identity = rng.integers(0, 12, 1000).astype(np.int32)
-    centres = module._seeds(vectors, 12, seed=3, tick=lambda *_: None)
-    with threadpool_limits(1):  # threads that wait for each other are slow on a busy machine
-        whole = KMeans(12, init=centres, n_init=1, random_state=3).fit(vectors)
-        found = clustering(vectors, identity, seed=3, resamples=0)
-    assert whole.n_iter_ > 10
-    assert np.array_equal(found.clusters, whole.labels_)
-
-    def left(seeds: np.ndarray) -> float:
-        return float((2 - 2 * (vectors @ seeds.T).max(axis=1)).sum())
-
-    wanted = [left(kmeans_plusplus(vectors, 40, random_state=seed)[0]) for seed in range(6)]
-    made = [left(module._seeds(vectors, 40, seed=seed, tick=lambda *_: None)) for seed in range(6)]
-    drawn = [left(vectors[rng.choice(1000, 40, replace=False)]) for _ in range(6)]
-    assert np.mean(made) < 1.05 * np.mean(wanted) < 0.95 * np.mean(drawn)
 
 
 def test_clusters_of_little_say_why() -> None:

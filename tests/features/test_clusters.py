@@ -16,9 +16,9 @@ from facelens.features.clusters import (
     Division,
     Partition,
     assignment,
+    divide,
     filled,
     iou,
-    k_means,
     preset,
     regroup,
     relabelled,
@@ -115,44 +115,28 @@ def test_unknown_choices_are_refused() -> None:
         preset("book")
 
 
-def test_k_means_finds_blobs_and_repeats_itself() -> None:
-    vectors, label = blobs()
-    found = k_means(vectors, 4, seed=3)
-    assert found.dtype == np.int32 and stability(found, label) == pytest.approx(1.0)
-    rough = np.random.default_rng(0).normal(size=(500, 16)).astype(np.float32)
-    assert np.array_equal(k_means(rough, 8, seed=1), k_means(rough, 8, seed=1))
-    assert not np.array_equal(k_means(rough, 8, seed=1), k_means(rough, 8, seed=2))
-    assert not k_means(rough, 1).any()
-
-
-def test_k_means_improves_on_its_start() -> None:
-    rough = np.random.default_rng(0).normal(size=(2000, 6)).astype(np.float32)
-
-    def spread(label: NDArray[np.int32]) -> float:
-        return float(sum(((rough[label == j] - rough[label == j].mean(0)) ** 2).sum() for j in range(5)))
-
-    after = [spread(k_means(rough, 5, iterations=n)) for n in (1, 3, 10, 25)]
-    assert after == sorted(after, reverse=True) and len(set(after)) == 4
-
-
-def test_k_means_refuses_what_it_cannot_divide() -> None:
+def test_what_cannot_be_divided_is_refused() -> None:
     with pytest.raises(InputError, match="3 pictures cannot be divided among 4"):
-        k_means(np.zeros((3, 2), np.float32), 4)
+        divide(np.zeros((3, 2), np.float32), 4)
     with pytest.raises(InputError, match="hold no numbers"):
-        k_means(np.full((9, 2), np.nan, np.float32), 4)
+        divide(np.full((9, 2), np.nan, np.float32), 4)
 
 
-def test_k_means_can_be_stopped() -> None:
+def test_dividing_repeats_itself_and_can_be_stopped() -> None:
+    rough = np.random.default_rng(0).normal(size=(500, 16)).astype(np.float32)
+    assert np.array_equal(divide(rough, 8, seed=1), divide(rough, 8, seed=1)) and not divide(rough, 1).any()
+    assert not np.array_equal(divide(rough, 8, seed=1), divide(rough, 8, seed=2))
+
     def stop(done: int, total: int, note: str = "") -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        k_means(blobs()[0], 4, tick=stop)
+        divide(rough, 4, tick=stop)
 
 
 def test_no_cluster_is_empty() -> None:
     twins = np.ones((10, 3), np.float32)
-    found = k_means(twins, 4)
+    found = divide(twins, 4)
     assert set(found.tolist()) == {0, 1, 2, 3}
     vectors = np.concatenate([np.zeros((20, 2)), np.full((20, 2), 9.0), np.ones((2, 2))]).astype(np.float32)
     label = np.array([0] * 40 + [2, 2], np.int32)
