@@ -226,12 +226,15 @@ def words(row: object) -> str:
 
 
 def _numbers(named: dict[str, Any]) -> str:
-    """Numbers by name; a table in it is one of counts.
+    """Numbers and counts by name; what is neither is not for a line.
 
-    >>> _numbers({"loss": 1.5, "mined": {"smiling": 812, "hat": 40}, "phase": "merged"})
-    'loss 1.500  mined smiling 812, hat 40'
+    >>> _numbers({"loss": 1.5, "mined": {"smiling": 1812, "hat": 40}, "phase": "merged", "parts": {"a": [1.0]}})
+    'loss 1.500  mined smiling 1,812, hat 40'
     """
-    said = [f"{name} {value:.3f}" for name, value in named.items() if isinstance(value, float)]
-    tables = [(name, value) for name, value in named.items() if isinstance(value, dict)]
-    said += [f"{name} {', '.join(f'{one} {count:,}' for one, count in table.items())}" for name, table in tables]
+    said = []
+    for name, value in named.items():
+        if isinstance(value, float):
+            said.append(f"{name} {value:.3f}")
+        elif isinstance(value, dict) and all(isinstance(count, int) for count in value.values()):
+            said.append(f"{name} {', '.join(f'{one} {count:,}' for one, count in value.items())}")
     return "  ".join(said)
