@@ -19,12 +19,12 @@ from torch import Tensor, nn
 
 from facelens.errors import InputError
 from facelens.features import card as cards
-from facelens.features import checkpoint
+from facelens.features import checkpoint, library
 from facelens.features import crops as cropping
 from facelens.features.attributes import Head, labels
 from facelens.features.card import Card
 from facelens.features.crops import Crops, Roll
-from facelens.features.encoder import prepared
+from facelens.features.encoder import Encoder, prepared
 from facelens.features.kinds import Drawn, Mined
 from facelens.features.ranks import Ranks
 from facelens.features.recipe import Recipe
@@ -95,11 +95,9 @@ class Material:
 
     def begun(self, file: str | Path) -> tuple[nn.Module, Card]:
         """A network that was trained before, with its card."""
-        from facelens.features import library
         from facelens.features.encoder import TorchEncoder
 
-        with _numbers_kept():
-            encoder, seen = library.encoder(Path(file), tick=self._tick)
+        encoder, seen = self._encoder(Path(file))
         if not isinstance(encoder, TorchEncoder):
             raise InputError(tr("{name} holds no weights to learn on.", name=escaped(Path(file).name)))
         return encoder.network, seen.card
@@ -153,10 +151,7 @@ class Material:
             np.save(stream, found.numpy())
 
     def _embed(self, file: Path, kept: Path) -> None:
-        from facelens.features import library
-
-        with _numbers_kept():
-            encoder, seen = library.encoder(file, tick=self._tick)
+        encoder, seen = self._encoder(file)
         crops = self._cut(seen.card, waiting=False)
         parts = []
         for start in range(0, len(crops), _PIECE):
@@ -166,6 +161,12 @@ class Material:
             parts.append(encoder(piece).vectors + encoder(mirrored).vectors)
         with atomic_write(kept) as stream:
             np.save(stream, np.concatenate(parts).astype(np.float32))
+
+    def _encoder(self, file: Path) -> tuple[Encoder, library.Inspection]:
+        """A model that is there already. Whether it is asked or its answers are kept must change nothing else: neither
+        the numbers that are drawn, nor on how many cores sums are made."""
+        with _numbers_kept():
+            return library.encoder(file, threads=torch.get_num_threads(), tick=self._tick)
 
     def _drawn(
         self,

@@ -60,6 +60,13 @@ def test_each_can_be_read(name: str) -> None:
         assert recipe.stage(found, number, old="old.safetensors").models.old == "old.safetensors"
 
 
+@pytest.mark.parametrize("name", ["bct", "l2", "lce-direct"])
+def test_upgrades_that_compare_directly_have_the_dimensions_of_the_old_model(name: str) -> None:
+    old, new = (recipe.load(one).network for one in ("cosface", name))
+    sides = [MODELS[one.architecture].fitted(one.options).card.dimensions for one in (old, new)]
+    assert sides[0] == sides[1]
+
+
 def test_reading() -> None:
     found = parse(SAID, name="mine.toml")
     assert (found.kind, found.name, found.steps, found.loss.margin) == ("margin", "mine", 10, 0.4)  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,14 @@ from PIL import Image
 from facelens.errors import Cancelled, InputError
 from facelens.features import card as cards
 from facelens.features import crops as cropping
-from facelens.features import library, recipe, transforms
+from facelens.features import encoder, library, recipe, transforms
 from facelens.features.history import history
 from facelens.features.kinds import KINDS, Drawn, Margin
 from facelens.features.losses import Terms
 from facelens.features.ranks import Ranks
 from facelens.features.recipe import Recipe
 from facelens.features.state import read_tensors
-from facelens.features.train import CHECKPOINT, STATE, searched, train
+from facelens.features.train import CHECKPOINT, STATE, Trained, searched, train
 from facelens.images.faceset import FaceSet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,12 +36,15 @@ PEOPLE, PICTURES = 6, 6
 SMALL = ["network.options={grid=[2, 2]}", "batch.people=4", "batch.pictures=2", "schedule.warmup=2", "log=1"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Pictures are so small here that threads would only wait for each other."""
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    """Pictures are so small here that threads would only wait for each other, and making networks fast takes longer
+    than using them."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder, "_fused", lambda plain, batch: plain)
+        yield
     torch.set_num_threads(threads)
 
 
@@ -90,20 +93,64 @@ class Stopping:
         self.rows.append(row)
 
 
-def test_what_is_trained_is_a_model_like_any_other(faces: FaceSet, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Done:
+    """A training that several tests look at: where it lies, what it gave, the rows it offered."""
+
+    out: Path
+    trained: Trained
+    rows: list[dict[str, Any]]
+
+    @property
+    def file(self) -> Path:
+        return self.out / CHECKPOINT
+
+
+def done(told: Recipe, out: Path, faces: FaceSet) -> Done:
     tick = Stopping()
-    done = train(small(), tmp_path, faces=faces, tick=tick)
-    assert done.step == 6 and done.files == (tmp_path / CHECKPOINT,)
-    encoder, seen = library.encoder(tmp_path / CHECKPOINT)
+    return Done(out, train(told, out, faces=faces, tick=tick), tick.rows)
+
+
+@pytest.fixture(scope="module")
+def cosface(faces: FaceSet, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The plainest training."""
+    return done(small(), tmp_path_factory.mktemp("cosface"), faces)
+
+
+SILENT = [f"augment.{one}=0.0" for one in recipe.load("universal").augment.variations]
+PARTS = "backbone='small_plain', parts=4, backbone_options={grid=[2, 2]}"
+LEARNERS = "backbone='small_plain', learners=2, backbone_options={grid=[2, 2]}"
+
+
+@pytest.fixture(scope="module")
+def universal(faces: FaceSet, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Sub-embeddings, nothing done to the pictures."""
+    told = small("universal", f"network.options={{{PARTS}}}", *SILENT)
+    return done(told, tmp_path_factory.mktemp("universal"), faces)
+
+
+@pytest.fixture(scope="module")
+def divided(faces: FaceSet, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Learners, clustered anew in every epoch."""
+    return done(in_clusters(), tmp_path_factory.mktemp("divided"), faces)
+
+
+def in_clusters() -> Recipe:
+    return small("divided", f"network.options={{{LEARNERS}}}", "loss.every=1", steps=10)
+
+
+def test_what_is_trained_is_a_model_like_any_other(cosface: Done) -> None:
+    assert cosface.trained.step == 6 and cosface.trained.files == (cosface.file,)
+    model, seen = library.encoder(cosface.file, threads=1)
     assert seen.fits and seen.from_card and seen.card.name == "cosface" and seen.card.size == (16, 16)
-    vectors = encoder(np.zeros((2, 16, 16, 3), np.uint8)).vectors
+    vectors = model(np.zeros((2, 16, 16, 3), np.uint8)).vectors
     assert vectors.shape == (2, 128) and np.isfinite(vectors).all()
-    rows = history(tmp_path)
-    assert rows == tick.rows and [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    rows = history(cosface.out)
+    assert rows == cosface.rows and [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert all(set(row["terms"]) == {"classification", "loss"} for row in rows)
     assert rows[0]["rate"] == pytest.approx(0.05) and rows[1]["rate"] == pytest.approx(0.1)
     assert set(rows[-1]["validation"]) == {"precision_at_1", "tar_at_far_1e-2"} and "validation" not in rows[0]
-    assert json.loads((tmp_path / "recipe.json").read_bytes())["kind"] == "margin"
+    assert json.loads((cosface.out / "recipe.json").read_bytes())["kind"] == "margin"
 
 
 def test_it_learns(faces: FaceSet, tmp_path: Path) -> None:
@@ -112,12 +159,12 @@ def test_it_learns(faces: FaceSet, tmp_path: Path) -> None:
     assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:5])
 
 
-def test_a_seed_is_a_result(faces: FaceSet, tmp_path: Path) -> None:
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        torch.manual_seed(len(name))  # what was drawn before plays no part
-        train(small("cosface", f"seed={seed}"), tmp_path / name, faces=faces, cache=tmp_path)
-    a, b, c = (weights(tmp_path / name) for name in "abc")
-    assert same(a, b) and not same(a, c)
+def test_a_seed_is_a_result(faces: FaceSet, cosface: Done, tmp_path: Path) -> None:
+    torch.manual_seed(5)  # what was drawn before plays no part
+    for name, seed in (("again", 0), ("other", 1)):
+        train(small("cosface", f"seed={seed}"), tmp_path / name, faces=faces, cache=cosface.out)
+    first, again, other = (weights(out) for out in (cosface.out, tmp_path / "again", tmp_path / "other"))
+    assert same(first, again) and not same(first, other)
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
@@ -229,13 +276,6 @@ def test_validation_against_a_loop() -> None:
     assert found["tar_at_far_1e-2"] == pytest.approx(np.mean([score > threshold for score in genuine]))
 
 
-@pytest.fixture(scope="module")
-def old(faces: FaceSet, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that is there already."""
-    out = tmp_path_factory.mktemp("old")
-    return train(small(), out, faces=faces).files[0]
-
-
 UPGRADES = {
     "bct": {"classification", "compatibility"},
     "l2": {"classification", "distance"},
@@ -247,17 +287,18 @@ UPGRADES = {
 
 
 @pytest.mark.parametrize("name", UPGRADES)
-def test_upgrades(faces: FaceSet, old: Path, tmp_path: Path, name: str) -> None:
+def test_upgrades(faces: FaceSet, cosface: Done, tmp_path: Path, name: str) -> None:
     dimensions = {"dimension-up": 160, "dimension-down": 96}.get(name, 128)
     told = small(
         name,
-        f"models.old={old}",
+        f"models.old={cosface.file}",
         "network.architecture=small_plain",
         f"network.options.dimensions={dimensions}",
         steps=3,
     )
-    done = train(told, tmp_path, faces=faces, cache=old.parent)
+    done = train(told, tmp_path, faces=faces, cache=cosface.out)
     rows = history(tmp_path)
+    assert torch.get_num_threads() == 1, "asking the old model leaves the cores as they were"
     assert set(rows[-1]["terms"]) == {*UPGRADES[name], "loss"}
     ways = {"backward", "forward"} if told.loss.transform != "none" else {"direct"}  # type: ignore[union-attr]
     assert {key.split()[0] for key in rows[-1]["validation"] if " " in key} == ways
@@ -270,10 +311,10 @@ def test_upgrades(faces: FaceSet, old: Path, tmp_path: Path, name: str) -> None:
         assert mapped.shape == (3, found.dimensions) and np.allclose(np.linalg.norm(mapped, axis=1), 1, atol=1e-5)
 
 
-def test_bct_refuses_to_shrink(faces: FaceSet, old: Path, tmp_path: Path) -> None:
-    told = small("bct", f"models.old={old}", "network.options.dimensions=96")
+def test_bct_refuses_to_shrink(faces: FaceSet, cosface: Done, tmp_path: Path) -> None:
+    told = small("bct", f"models.old={cosface.file}", "network.options.dimensions=96")
     with pytest.raises(InputError, match="BCT cannot make vectors shorter"):
-        train(told, tmp_path, faces=faces, cache=old.parent)
+        train(told, tmp_path, faces=faces, cache=cosface.out)
 
 
 def test_a_model_that_is_needed_is_asked_for(faces: FaceSet, tmp_path: Path) -> None:
@@ -282,45 +323,38 @@ def test_a_model_that_is_needed_is_asked_for(faces: FaceSet, tmp_path: Path) -> 
     assert "--set models.old=FILE" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["universal", "divided"])
-def test_heads(faces: FaceSet, tmp_path: Path, name: str) -> None:
-    part = {"universal": "parts", "divided": "learners"}[name]
-    options = f"network.options={{backbone='small_plain', {part}=4, backbone_options={{grid=[2, 2]}}}}"
-    told = small(name, options, *[f"augment.{one}=0.0" for one in recipe.load(name).augment.variations], steps=12)
-    train(told, tmp_path, faces=faces)
-    rows = history(tmp_path)
-    if name == "universal":
-        assert set(rows[-1]["terms"]) == {"identification", "regulariser", "loss"}
-        assert np.shape(rows[-1]["facts"]["confidence"]) == (4, 5)
-    else:
-        assert set(rows[-1]["terms"]) == {"positive", "negative", "loss"}
-        assert [row["facts"]["phase"] for row in (rows[0], rows[-1])] == ["slices", "merged"]
-        assert sum(rows[0]["facts"]["sizes"]) == 4 * PICTURES
-        assert cards.load(cards.beside(tmp_path / CHECKPOINT)).options["whole"] is True
-    assert library.inspect(tmp_path / CHECKPOINT).fits
+def test_sub_embeddings(universal: Done) -> None:
+    assert set(universal.rows[-1]["terms"]) == {"identification", "regulariser", "loss"}
+    assert np.shape(universal.rows[-1]["facts"]["confidence"]) == (4, 5)
+    assert library.inspect(universal.file).fits
+
+
+def test_learners(divided: Done) -> None:
+    rows = divided.rows
+    assert set(rows[-1]["terms"]) == {"positive", "negative", "loss"}
+    assert [row["facts"]["phase"] for row in (rows[0], rows[-1])] == ["slices", "merged"]
+    assert sum(rows[0]["facts"]["sizes"]) == 4 * PICTURES
+    assert cards.load(cards.beside(divided.file)).options["whole"] is True
+    assert library.inspect(divided.file).fits
 
 
 @pytest.mark.parametrize("stop", [3, 7])
-def test_divided_resumes_in_its_clusters(faces: FaceSet, tmp_path: Path, stop: int) -> None:
-    options = "network.options={backbone='small_plain', learners=2, backbone_options={grid=[2, 2]}}"
-    told = small("divided", options, "loss.every=1", steps=10)
-    train(told, tmp_path / "once", faces=faces, cache=tmp_path)
+def test_divided_resumes_in_its_clusters(faces: FaceSet, divided: Done, tmp_path: Path, stop: int) -> None:
     with pytest.raises(Cancelled):
-        train(told, tmp_path / "twice", faces=faces, cache=tmp_path, tick=Stopping(stop))
-    train(told, tmp_path / "twice", faces=faces, cache=tmp_path, resume=True)
-    assert same(weights(tmp_path / "once"), weights(tmp_path / "twice"))
+        train(in_clusters(), tmp_path, faces=faces, cache=divided.out, tick=Stopping(stop))
+    train(in_clusters(), tmp_path, faces=faces, cache=divided.out, resume=True)
+    assert same(weights(divided.out), weights(tmp_path))
 
 
-def test_calibration_changes_confidences_alone(faces: FaceSet, tmp_path: Path) -> None:
-    options = "backbone='small_plain', parts=4, backbone_options={grid=[2, 2]}"
-    silent = [f"augment.{one}=0.0" for one in recipe.load("universal").augment.variations]
-    start = train(small("universal", f"network.options={{{options}}}", *silent), tmp_path / "a", faces=faces).files[0]
-    told = small("pa-finetune", f"network.options={{{options}, uncertainty=8}}", f"models.start={start}", *silent)
-    done = train(told, tmp_path / "b", faces=faces, cache=tmp_path / "a").files[0]
-    before, after = weights(tmp_path / "a"), weights(tmp_path / "b")
+def test_calibration_changes_confidences_alone(faces: FaceSet, universal: Done, tmp_path: Path) -> None:
+    told = small(
+        "pa-finetune", f"network.options={{{PARTS}, uncertainty=8}}", f"models.start={universal.file}", *SILENT
+    )
+    file = train(told, tmp_path, faces=faces, cache=universal.out).files[0]
+    before, after = weights(universal.out), weights(tmp_path)
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert set(history(tmp_path / "b")[-1]["terms"]) == {"likelihood", "loss"}
-    assert library.encoder(done)[1].fits
+    assert set(history(tmp_path)[-1]["terms"]) == {"likelihood", "loss"}
+    assert library.encoder(file, threads=1)[1].fits
 
 
 @pytest.mark.parametrize("name", ["m2m", "unified", "lce-frozen"])
@@ -372,13 +406,12 @@ def test_a_sequence_of_upgrades(faces: FaceSet, tmp_path: Path) -> None:
 
 
 def test_half_precision_is_for_graphics_cards_alone(
-    faces: FaceSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    faces: FaceSet, cosface: Done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is no card here, and not every processor knows half precision: the scaler is real, the rest is asked."""
     from facelens.features import train as training
 
     assert training.takes_half(torch.device("cuda:1")) and not training.takes_half(torch.device("cpu"))
-    train(small(), tmp_path / "full", faces=faces, cache=tmp_path)
     asked: list[bool] = []
 
     def stand_in(device: torch.device, *, half: bool) -> AbstractContextManager[object]:
@@ -388,13 +421,13 @@ def test_half_precision_is_for_graphics_cards_alone(
     monkeypatch.setattr(training, "takes_half", lambda device: True)
     monkeypatch.setattr(training, "precision", stand_in)
     with pytest.raises(Cancelled):
-        train(small(), tmp_path / "half", faces=faces, cache=tmp_path, tick=Stopping(3))
-    train(small(), tmp_path / "half", faces=faces, cache=tmp_path, resume=True)
+        train(small(), tmp_path, faces=faces, cache=cosface.out, tick=Stopping(3))
+    train(small(), tmp_path, faces=faces, cache=cosface.out, resume=True)
     assert asked == [True] * 6
-    full, half = (weights(tmp_path / name) for name in ("full", "half"))
+    full, half = weights(cosface.out), weights(tmp_path)
     for name in full:
         torch.testing.assert_close(half[name], full[name], rtol=1e-3, atol=1e-4)
-    said = json.loads(read_tensors(tmp_path / "half" / STATE)[1]["facelens_state"])
+    said = json.loads(read_tensors(tmp_path / STATE)[1]["facelens_state"])
     assert said["scaler"]["scale"] == 2.0**16 and said["scaler"]["_growth_tracker"] == 6, "kept over the stop"
 
 
@@ -480,7 +513,7 @@ class _Pretended(Ranks):
 
 
 def test_universal_with_variations(faces: FaceSet, tmp_path: Path) -> None:
-    options = "network.options={backbone='small_plain', parts=4, backbone_options={grid=[2, 2]}}"
+    options = f"network.options={{{PARTS}}}"
     train(small("universal", options), tmp_path / "once", faces=faces, cache=tmp_path)
     terms = {"discriminator", "identification", "regulariser", "classification", "adversarial", "loss"}
     assert set(history(tmp_path / "once")[-1]["terms"]) == terms
