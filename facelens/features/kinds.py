@@ -22,6 +22,7 @@ from facelens.errors import InputError
 from facelens.features.attributes import Head, told_apart
 from facelens.features.card import Card
 from facelens.features.clusters import SLICES, Partition, Phase, preset, regroup
+from facelens.features.confidences import spread
 from facelens.features.losses import Terms
 from facelens.features.losses.attributes import Attributes as AttributeTerms
 from facelens.features.losses.attributes import appended
@@ -166,6 +167,7 @@ class Kind(nn.Module):
 
     parts: tuple[str, ...] = ("loss",)
     pictures: ClassVar[bool] = True  # whether batches need pictures
+    watches: ClassVar[bool] = False  # whether a few faces are looked at with each validation, see `watched`
     multiples: Mapping[str, float] = MappingProxyType({})  # of the learning rate, for groups of `learning`
     network: nn.Module
 
@@ -190,6 +192,10 @@ class Kind(nn.Module):
 
     def facts(self) -> dict[str, Any]:
         """What else is worth a place in the row of history that is being written."""
+        return {}
+
+    def watched(self, clean: Drawn, varied: Drawn) -> dict[str, Any]:
+        """Facts about the same few faces, as they are and with one variation each, for the row of a validation."""
         return {}
 
     def compared(self, batch: Drawn) -> dict[str, tuple[Tensor, Tensor]]:
@@ -235,12 +241,15 @@ class Universal(Kind):
     Variations are those that were done to the picture, then those that an attribute network has found on it.
     """
 
+    watches = True
     mined: Tensor
 
     def __init__(self, work: Work) -> None:
         super().__init__()
         loss = work.recipe.loss
         assert isinstance(loss, UniversalLoss)
+        self._variations = tuple(work.recipe.augment.variations)
+        self._confidence: Tensor | None = None  # of the last batch
         self.network = work.network()
         if not isinstance(self.network, UniversalNetwork):
             raise _other_network("universal")
@@ -289,7 +298,10 @@ class Universal(Kind):
         return {"network": rest, "confidence": [named[name] for name in sure], "beside": beside}
 
     def facts(self) -> dict[str, Any]:
-        return {"confidence": _spread(self._confidence), **({"mined": self._counts} if self._counts else {})}
+        return {**_spread(self._confidence), **({"mined": self._counts} if self._counts else {})}
+
+    def watched(self, clean: Drawn, varied: Drawn) -> dict[str, Any]:
+        return _confidences(self.network, clean, varied, self._variations)
 
 
 class Attributes(Kind):
@@ -341,8 +353,12 @@ class Attributes(Kind):
 class Aggregation(Kind):
     """Only the uncertainty head of a trained network learns, from pictures of the same person."""
 
+    watches = True
+
     def __init__(self, work: Work) -> None:
         super().__init__()
+        self._variations = tuple(work.recipe.augment.variations)
+        self._confidence: Tensor | None = None  # of the last batch
         work.needed("start")
         self.network = work.network(may_lack="uncertainty.")
         if not isinstance(self.network, UniversalNetwork):
@@ -358,7 +374,10 @@ class Aggregation(Kind):
         return terms
 
     def facts(self) -> dict[str, Any]:
-        return {"confidence": _spread(self._confidence)}
+        return _spread(self._confidence)
+
+    def watched(self, clean: Drawn, varied: Drawn) -> dict[str, Any]:
+        return _confidences(self.network, clean, varied, self._variations)
 
 
 class Divided(Kind):
@@ -624,11 +643,23 @@ def _written_both(maps: BothWays, loss: CompatibleLoss | TransformLoss) -> dict[
     }
 
 
-def _spread(confidence: Tensor) -> list[list[float]]:
+def _confidences(network: nn.Module, clean: Drawn, varied: Drawn, variations: tuple[str, ...]) -> dict[str, Any]:
+    """How sure each part is of faces as they are, and of those with each variation."""
+    sure = network(clean.shown()).confidence.float().cpu().numpy()
+    groups = {"clean": sure}
+    if variations:
+        found, which = network(varied.shown()).confidence.float().cpu().numpy(), varied.variations.cpu().numpy() > 0
+        groups |= {name: found[which[:, place]] for place, name in enumerate(variations)}
+    return {"confidences": spread(groups)}
+
+
+def _spread(confidence: Tensor | None) -> dict[str, Any]:
     """For each part the confidences of the batch: lowest, quartiles, highest."""
+    if confidence is None:
+        return {}
     marks = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0], device=confidence.device)
     found: list[list[float]] = torch.quantile(confidence.float(), marks, dim=0).T.tolist()
-    return [[round(value, 4) for value in part] for part in found]
+    return {"confidence": [[round(value, 4) for value in part] for part in found]}
 
 
 def _other_network(name: str) -> InputError:

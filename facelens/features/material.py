@@ -89,6 +89,13 @@ class Material:
         people = self.held_out if held_out else self.trained
         return self._drawn(people, rows, 0, np.zeros(len(rows), bool), nothing, np.zeros(len(rows), np.int64))
 
+    def varied(self, rows: Rows, *, held_out: bool = False) -> Drawn:
+        """Faces with one variation of the recipe each, in turn; the same whenever they are asked for."""
+        kinds = len(self._recipe.augment.variations)
+        one_each = np.arange(len(rows))[:, None] % max(kinds, 1) == np.arange(kinds)  # (B, T)
+        people = self.held_out if held_out else self.trained
+        return self._drawn(people, rows, 0, np.zeros(len(rows), bool), one_each, np.arange(len(rows)))
+
     def pictures(self, rows: Rows) -> Tensor:
         """Their pictures alone."""
         return self.plain(rows).shown()

@@ -43,6 +43,7 @@ from facelens.words import escaped, tr
 STATE, CHECKPOINT, RECIPE = "state.safetensors", "checkpoint.safetensors", "recipe.json"
 _PIECE = 256  # pictures embedded at a time
 _MOST = 4000  # faces that are searched for in a validation: each is compared with all others
+_WATCHED = 200  # faces that are looked at with each validation, where a kind watches some
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,8 @@ class _Run:
         if self.step == 0 and self.ranks.first:
             write_json(self.out / RECIPE, recipe.as_json())
             write_history(self.out, [])
+            if recipe.validation.every and recipe.models.start:  # what the start could do, to measure the rest against
+                self._note(recipe.optimiser.rate * recipe.schedule.share(0, self.steps), self._validate(), tick)
         try:
             while self.step < self.steps:
                 tick(self.step, self.steps, tr("Training"))
@@ -209,6 +212,15 @@ class _Run:
                 found[f"{name} {metric}".strip()] = value
         return found
 
+    def _watched(self) -> dict[str, Any]:
+        """Facts about the same few faces, held out where some are."""
+        apart = len(self.data.held_out.rows) > 0
+        rows = (self.data.held_out if apart else self.data.trained).rows
+        rows = rows[:: max(1, len(rows) // _WATCHED)][:_WATCHED]
+        self.kind.eval()
+        with torch.inference_mode():
+            return self.kind.watched(self.data.plain(rows, held_out=apart), self.data.varied(rows, held_out=apart))
+
     def _note(self, rate: float, validation: dict[str, float], tick: Tick) -> None:
         """A row of history: means over the steps since the last one."""
         if not self.ranks.first:
@@ -222,7 +234,8 @@ class _Run:
             "epoch": round(self.step / self.sampler.epoch, 3),
         }
         row |= {"rate": rate, "terms": terms}
-        row |= {"facts": facts} if (facts := self.kind.facts()) else {}
+        facts = {**self.kind.facts(), **(self._watched() if validation and self.kind.watches else {})}
+        row |= {"facts": facts} if facts else {}
         row |= {"validation": validation} if validation else {}
         add_row(self.out, row)
         offer(tick, row)
