@@ -72,26 +72,6 @@ def widened(low: float, high: float, n: int) -> tuple[float, float]:
     return (low, reach) if low == high == 0 else (low, high)
 
 
-def mean_interval(
-    values: NDArray[np.float64], groups: NDArray[np.int32], weights: NDArray[np.float32]
-) -> tuple[float, float] | None:
-    """Interval of the mean of `values` (Q,) whose identities are `groups` (Q,), codes of `weights`."""
-    draws = mean_draws(values, groups, weights)
-    return interval(draws)
-
-
-def mean_draws(
-    values: NDArray[np.float64], groups: NDArray[np.int32], weights: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """(B,) the mean of `values` in every draw; NaN where no value was drawn."""
-    C = weights.shape[1]
-    sums = np.bincount(groups, values, minlength=C)
-    counts = np.bincount(groups, minlength=C).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        drawn: NDArray[np.float64] = (weights @ sums) / (weights @ counts)
-    return drawn
-
-
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Every draw as what T thresholds accept in it, by descending threshold; the last one accepts everything."""

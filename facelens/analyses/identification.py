@@ -248,11 +248,6 @@ def missed(searches: Searches, rank: int) -> NDArray[np.int64]:
     return _by_margin(searches, searches.mated & (searches.rank > rank))
 
 
-def at_rank(searches: Searches, rank: int) -> NDArray[np.int64]:
-    """Mated probes that find their person at `rank` and not before."""
-    return _by_margin(searches, searches.mated & (searches.rank == rank))
-
-
 def misses(searches: Searches, threshold: Threshold, *, rule: str = "nist", first: bool = True) -> NDArray[np.int64]:
     """Mated probes that are not recognised at `threshold`; with `first`, also those whose mate is not the first."""
     right = _accepted(searches.mate_score, _each(searches, threshold), rule)

@@ -42,7 +42,6 @@ _NUMERIC: dict[str, Callable[..., Mask]] = {
     "=": np.equal,
     "!=": np.not_equal,
 }
-OPERATORS = (*_NUMERIC, "~")
 _KEYWORDS = ("and", "or", "not")
 _DEPTH = 50  # parentheses within parentheses; more is no filter that anyone wrote
 
@@ -64,12 +63,6 @@ class FilterError(InputError):
 
 def _rebuild(message: str, hint: str, details: str, text: str, position: int, length: int) -> FilterError:
     return FilterError(message, hint=hint, details=details, text=text, position=position, length=length)
-
-
-def explain(error: FilterError) -> str:
-    """The error as lines of text: the filter, a mark under the place, what is wrong and what to do."""
-    mark = " " * error.position + "^" * max(1, error.length)
-    return f"{error.text}\n{mark}\n{error}"
 
 
 # Tokens
@@ -709,7 +702,7 @@ def completions(text: str, position: int, faces: FaceSet) -> list[str]:
     last = before[-1] if before else None
     offered: list[str]
     if last is not None and last.kind == "operator" and len(before) > 1:
-        offered = _values(_fold(before[-2].value), last.value, faces)
+        offered = _values(_fold(before[-2].value), faces)
     elif last is not None and last.kind in ("word", "column") and not last.says(*_KEYWORDS) and _ends_column(before):
         known = {_fold(name): name for name in columns}
         values = faces.values(name) if (name := known.get(_fold(last.value), "")) and name != "path" else None
@@ -734,7 +727,7 @@ def _ends_column(before: list[_Token]) -> bool:
     return len(before) < 2 or before[-2].kind != "operator"
 
 
-def _values(column: str, operator: str, faces: FaceSet) -> list[str]:
+def _values(column: str, faces: FaceSet) -> list[str]:
     known = {_fold(name): name for name in ("identity", *faces.columns)}
     if column not in known:
         return []

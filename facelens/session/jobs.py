@@ -812,8 +812,3 @@ def run_apart(request: Request, *, tick: Tick = silent) -> object:
     if job.state is State.CANCELLED:
         raise Cancelled
     return job.result
-
-
-def run_now(request: Request, *, tick: Tick = silent) -> object:
-    """Do the work here and now and return its result: for scripts and tests. Errors come out as they are."""
-    return request.call(*request.args, **request.kwargs, tick=tick)

@@ -45,9 +45,6 @@ class Settings:
     geometry: bytes = b""
     recent: tuple[Recent, ...] = ()
     thumbnail_size: int = 101
-    reduced_motion: bool = False
-    captions: bool = True
-    log_paths: bool = False  # whether the log may hold paths of pictures
     megapixels: int = 89  # a picture with more is not opened
     model_gb: int = 8  # what the tensors of a model file may take
     detector: str = ""  # the file that finds faces
@@ -119,10 +116,6 @@ def _bytes(value: Any) -> bytes | None:
     return base64.b64decode(value, validate=True) if isinstance(value, str) else None
 
 
-def _flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def _name(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
@@ -163,9 +156,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "geometry": _bytes,
     "recent": _recent,
     "thumbnail_size": _size,
-    "reduced_motion": _flag,
-    "captions": _flag,
-    "log_paths": _flag,
     "megapixels": lambda value: _within(value, 2000),
     "model_gb": lambda value: _within(value, 512),
     "detector": lambda value: value if isinstance(value, str) else None,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from facelens.analyses import bootstrap
-from facelens.analyses.bootstrap import draw, identities_of, identity_weights, interval, mean_draws, thin
+from facelens.analyses.bootstrap import draw, identities_of, identity_weights, interval, thin
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import RULES
 from facelens.analyses.scores import Bulk, Scores, choose, from_arrays
@@ -271,12 +271,6 @@ def test_an_interval_needs_half_of_the_draws() -> None:
     assert interval(draws) is not None
     draws[:60] = np.nan
     assert interval(draws) is None and interval(np.zeros(0)) is None
-
-
-def test_means_are_weighed_by_identity() -> None:
-    values, groups = np.array([1.0, 2, 4]), np.array([0, 0, 1], np.int32)
-    drawn = mean_draws(values, groups, np.array([[1, 1], [2, 0], [0, 2], [0, 0]], np.float32))
-    assert drawn[:3] == pytest.approx([7 / 3, 1.5, 4]) and np.isnan(drawn[3])
 
 
 def test_thinning_keeps_the_low_rates_and_both_ends() -> None:

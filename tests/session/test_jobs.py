@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from facelens.errors import Cancelled, DiskFull, FaceLensError, InputError, NeedsChoice, WorkerDied
-from facelens.session.jobs import Job, JobQueue, Pace, RemoteError, Request, State, run_now
+from facelens.errors import DiskFull, FaceLensError, InputError, NeedsChoice, WorkerDied
+from facelens.progress import silent
+from facelens.session.jobs import Job, JobQueue, Pace, RemoteError, Request, State
 from facelens.session.worker import Channel, serve
 from tests.session import work
 
@@ -168,20 +169,9 @@ def test_inputs_are_taken_at_submit() -> None:
     request = Request("x", work.add, args, kwargs)  # type: ignore[arg-type]
     kwargs["b"] = 5
     args.append(7)
-    assert run_now(request) == 3
+    assert request.call(*request.args, **request.kwargs, tick=silent) == 3
     with pytest.raises(TypeError):
         request.kwargs["b"] = 5  # type: ignore[index]
-
-
-def test_run_now_lets_errors_out() -> None:
-    with pytest.raises(DiskFull):
-        run_now(Request("x", work.fail_disk))
-
-    def stop(done: int, total: int, note: str = "") -> None:
-        raise Cancelled
-
-    with pytest.raises(Cancelled):
-        run_now(Request("x", work.count, (3,)), tick=stop)
 
 
 # Arrays

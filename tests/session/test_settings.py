@@ -19,9 +19,8 @@ FULL = Settings(
     geometry=bytes(range(256)),
     recent=(Recent("/a b/ü\udcff", "a", 3), Recent("/c")),
     thumbnail_size=96,
-    reduced_motion=True,
-    captions=False,
-    log_paths=True,
+    megapixels=120,
+    model_gb=3,
 )
 
 
@@ -60,8 +59,8 @@ def test_damaged_file_is_kept_aside(content: bytes) -> None:
         ("thumbnail_size", 1.5, Settings().thumbnail_size),
         ("thumbnail_size", 10**9, 512),
         ("thumbnail_size", -5, 48),
-        ("reduced_motion", 1, False),
-        ("captions", "no", True),
+        ("megapixels", True, 89),
+        ("model_gb", 0, 1),
     ],
 )
 def test_wrong_value_gives_way_alone(name: str, value: object, expected: object) -> None:
