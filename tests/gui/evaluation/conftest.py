@@ -119,6 +119,7 @@ def both(table: Table) -> Iterator[EvaluationPanel]:
     yield table.page
     table.desk.jobs.cancel_slot(SLOT)
     settle(table.desk)
+    table.page.hide()  # it lives on, and would lie over the windows of other tests
 
 
 @pytest.fixture
