@@ -83,6 +83,7 @@ def network(faces: FaceSet, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file that knows one attribute."""
     out = tmp_path_factory.mktemp("network")
     done = train(attributes(), out, faces=faces)
+    assert set(done.validation) == {"lit accuracy", "lit balanced_accuracy"}
     assert done.validation["lit balanced_accuracy"] > 0.8, done.validation
     return done.files[0]
 
