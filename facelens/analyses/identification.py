@@ -78,7 +78,7 @@ class OpenPoint:
 
 @dataclass(frozen=True, eq=False)
 class OpenCurve:
-    """TPIR (rank 1) against FPIR by descending threshold, with its band."""
+    """TPIR (rank 1) against FPIR by descending threshold, with its band, NaN where there is no interval."""
 
     threshold: NDArray[np.float64]  # with two galleries the mean of both
     fpir: NDArray[np.float64]
@@ -99,7 +99,7 @@ class Identification:
     n_invalid: int
     galleries: int
     cmc: NDArray[np.float64]  # (R,) share of mated probes with rank <= 1 .. R
-    cmc_low: NDArray[np.float64]
+    cmc_low: NDArray[np.float64]  # (R,) NaN where there is no interval
     cmc_high: NDArray[np.float64]
     ranks: tuple[tuple[int, Measure], ...]
     open: tuple[OpenPoint, ...]
@@ -599,13 +599,12 @@ def _between(measure: Measure, draws: NDArray[np.float64] | None, *, rate: bool 
 
 
 def _band(draws: NDArray[np.float64] | None, value: NDArray[np.float64], *, n: int) -> tuple[NDArray[np.float64], ...]:
-    """The limits of each column, rates over n searches; the value itself where there are none."""
-    limits: list[tuple[float, float] | None] = [None] * len(value)
-    if draws is not None:
-        limits = [bootstrap.rate_interval(column, n) for column in draws.T]
-    low = np.array([v if pair is None else pair[0] for v, pair in zip(value, limits)])
-    high = np.array([v if pair is None else pair[1] for v, pair in zip(value, limits)])
-    return low, high
+    """Low and high of each column, rates over n searches; NaN where there is no interval."""
+    limits = np.full((2, len(value)), np.nan)
+    for place, column in enumerate(draws.T if draws is not None else ()):
+        if found := bootstrap.rate_interval(column, n):
+            limits[:, place] = found
+    return limits[0], limits[1]
 
 
 def _why_rank(n_mated: int, rank: int, *, size: int, enrolled: int) -> str:

@@ -62,7 +62,7 @@ class OperatingPoint:
 class Curve:
     """FAR and TAR by descending threshold, exact at each point, thinned for drawing; and the band of TAR.
 
-    Above the first threshold nothing is accepted. Without intervals the band is empty, (0,).
+    Above the first threshold nothing is accepted. The band is NaN where there is no interval.
     """
 
     threshold: NDArray[np.float64]
@@ -548,7 +548,7 @@ def _curve(scores: Scores, draws: Draws | None, *, tick: Tick) -> Curve:
     n, m = scores.n_impostor, scores.n_genuine
     places = bootstrap.thin(steps, CURVE)
     far, tar = steps.impostor[places] / n, steps.genuine[places] / m
-    low = high = empty
+    low = high = np.full(len(places), np.nan)
     if draws is not None:
         targets = np.concatenate([[0.0], np.geomspace(1 / n, 1, BAND)])
 

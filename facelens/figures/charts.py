@@ -79,8 +79,6 @@ def open_limits(evaluation: Evaluation) -> Limits:
 
 def _band(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
     """The interval of each point; no width where there is none."""
-    if len(low) != len(y) or len(high) != len(y):
-        return y, y
     return np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)
 
 

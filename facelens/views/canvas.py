@@ -959,8 +959,9 @@ class Canvas(pg.GraphicsView):
         series = next(d.series for d in self._drawn if d.series.key == mark.key)
         y = f"{self.y_axis.short} {self.y_axis.write(float(series.y[mark.index]))}"
         if series.band is not None and len(series.band.low) == len(series.y):
-            low, high = (self.y_axis.write(float(v[mark.index])) for v in (series.band.low, series.band.high))
-            y += f" [{low}, {high}]"
+            ends = [float(v[mark.index]) for v in (series.band.low, series.band.high)]
+            if np.isfinite(ends).all():
+                y += f" [{self.y_axis.write(ends[0])}, {self.y_axis.write(ends[1])}]"
         head = " ".join(t for t in (series.side, series.name) if t)
         return head, f"{self.x_axis.short} {self.x_axis.write(float(series.x[mark.index]))}", y
 

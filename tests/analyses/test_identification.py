@@ -316,8 +316,9 @@ def stated(found: Identification) -> None:
         assert m.value is None or 0 <= m.value <= 1
         assert m.low is None or (m.high is not None and 0 <= m.low <= m.high <= 1)
         assert m.text() and "nan" not in m.text()
-    for array in (found.cmc, found.cmc_low, found.cmc_high):
-        assert np.isfinite(array).all() and len(array) == len(found.cmc)
+    assert np.isfinite(found.cmc).all() and len(found.cmc) == len(found.cmc_low) == len(found.cmc_high)
+    known = np.full(len(found.cmc), found.resamples > 0)  # no band without draws, not even one of no width
+    assert (np.isfinite(found.cmc_low) == known).all() and (np.isfinite(found.cmc_high) == known).all()
     assert found.how
     for f in dataclasses.fields(Searches):
         column = getattr(found.searches, f.name)

@@ -517,7 +517,8 @@ def test_one_person_shows_no_spread() -> None:
     found = verify(scores, fars=(0.1,), resamples=50)
     assert found.resamples == 0 and any("one person" in note for note in found.notes)
     assert found.points[0].tar.value is not None and found.points[0].tar.low is None
-    assert found.eer.low is None and found.folds.share.low is None and not len(found.curve.tar_low)
+    assert found.eer.low is None and found.folds.share.low is None
+    assert len(found.curve.tar_low) == len(found.curve.tar) and np.isnan(found.curve.tar_low).all()
     assert compare(scores, scores, fars=(0.1,), resamples=50).eer.low is None
     two = replace(scores, identity=np.append(identity[:-1], identity[-2]))
     two = replace(two, genuine=two.identity[first] == two.identity[second])

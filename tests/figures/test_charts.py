@@ -32,7 +32,7 @@ def tar_at(far: Any, lift: float = 0.0) -> Any:
 def verified(lift: float = 0.0, *, bands: bool = True) -> Verification:
     far = np.concatenate([[0.0], np.logspace(-7, 0, 300)])
     tar = tar_at(np.maximum(far, 1e-7), lift)
-    none = np.zeros(0)
+    none = np.full(len(far), np.nan)
     points = [
         OperatingPoint(t, "roc", 0.4, Measure(float(tar_at(t, lift)), 0.9, 0.99), t, int(t * 1e6), 7) for t in FARS[:2]
     ]

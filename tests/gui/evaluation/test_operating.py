@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from facelens.images.faceset import FaceSet
 from facelens.session.workspace import Operating
 from facelens.views import listing
+from facelens.views.canvas import Mark
 from facelens.views.panels.evaluation import EvaluationPanel
 from tests.gui.conftest import settle
-from tests.gui.evaluation.stub import choose
+from tests.gui.evaluation.stub import choose, features, put
 from tests.gui.evaluation.truth import Truth, holds, listed, threshold
 
 
@@ -43,6 +47,18 @@ def test_the_list_follows_when_the_line_is_let_go(both: EvaluationPanel) -> None
     t = threshold(both, "B")
     holds(both, truth, ~truth.genuine & (truth.score >= t - 1e-6))
     assert listed(both) != before
+
+
+def test_the_line_moves_where_there_are_no_intervals(both: EvaluationPanel) -> None:
+    """One person alone has several pictures, so draws of people say nothing."""
+    names = ["a", "a", "a", *(f"p{i}" for i in range(27))]
+    faces = FaceSet.build("g", Path("/nowhere"), paths=[f"{i}.png" for i in range(30)], identities=names)
+    put(both.desk, faces, features(faces, np.random.default_rng(0).normal(size=(30, 8)), "net"), model_a="")
+    settle(both.desk)
+    page_ = both.verification
+    page_.roc.moved.emit(0.3)
+    assert page_.points.rows_[page_.points.marked] is None and "[" not in page_.points.text(page_.points.marked, 1)
+    assert all("nan" not in line and "[" not in line for line in page_.roc._card_lines(Mark("B", 1)))
 
 
 def test_the_scores_of_the_other_model(both: EvaluationPanel) -> None:
