@@ -134,6 +134,7 @@ class _Ruler(pg.AxisItem):
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation, showValues=True)
         self.enableAutoSIPrefix(False)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def boundingRect(self) -> QRectF:
         # Labels of the first and last tick reach over the ends; pyqtgraph would leave them out.
@@ -692,21 +693,12 @@ class Canvas(pg.GraphicsView):
                 taken.append(spot)
                 painter.fillRect(spot.adjusted(-2, 0, 2, 0), now.q("base", 0.72))
                 _say(painter, QPointF(spot.left(), spot.bottom() - 3), series.name, now.q(series.ink).name(), 10)
-        middle = {b.key: _centre(b) for b in self._bars}
         for one in self._bars:
             if not one.name:
                 continue
-            width = max(_wide(one.name, 11, bold=True), _wide(one.headline, 10))
-            to_left = len(self._bars) < 2 or middle[one.key] == min(middle.values())
-            spot_rect = self._free(
-                [
-                    QRectF(x, y, width, 30)
-                    for y in (box.top() + share * (box.height() - 30) for share in (0.45, 0.3, 0.15, 0.0, 0.6))
-                    for x in ((box.left() + 8, box.right() - 8 - width) if to_left
-                              else (box.right() - 8 - width, box.left() + 8))[: 1 if len(self._bars) > 1 else 2]
-                ],
-                taken,
-            )  # fmt: skip
+            spot_rect = self._said.get(f"bars {one.key}")
+            if spot_rect is None:
+                spot_rect = self._said[f"bars {one.key}"] = self._beside_bars(one, box, taken)
             taken.append(spot_rect)
             _say(
                 painter,
@@ -717,6 +709,17 @@ class Canvas(pg.GraphicsView):
                 bold=True,
             )
             _say(painter, QPointF(spot_rect.left(), spot_rect.top() + 26), one.headline, now.text3, 10)
+
+    def _beside_bars(self, bars: Bars, box: QRectF, taken: Sequence[QRectF]) -> QRectF:
+        """Where the name of a histogram is free of all of them, at its own side."""
+        width = max(_wide(bars.name, 11, bold=True), _wide(bars.headline, 10))
+        to_left = len(self._bars) < 2 or _centre(bars) == min(_centre(one) for one in self._bars)
+        sides = (box.left() + 8, box.right() - 8 - width)
+        sides = sides if to_left else sides[::-1]
+        heights = [box.top() + share * (box.height() - 30) for share in (0.45, 0.3, 0.15, 0.0, 0.6)]
+        return self._free(
+            [QRectF(x, y, width, 30) for y in heights for x in sides[: 1 if len(self._bars) > 1 else 2]], taken
+        )
 
     def _beside(self, drawn: _Drawn, box: QRectF, taken: Sequence[QRectF]) -> QRectF:
         """Where the name of a curve is free of the others: over it or under it; empty where there is no room."""

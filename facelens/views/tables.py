@@ -131,10 +131,26 @@ class _Model(QAbstractTableModel):
         self.rows: Sequence[Sequence[Cell]] = ()
         self.tall = False
 
-    def fill(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+    def fill(self, columns: tuple[Column, ...], rows: Sequence[Sequence[Cell]]) -> None:
         self.beginResetModel()
-        self.columns, self.rows = tuple(columns), rows
+        self.columns, self.rows = columns, rows
         self.endResetModel()
+
+    def changes_only(self, columns: tuple[Column, ...], rows: Sequence[Sequence[Cell]]) -> bool:
+        """Change the words of some cells where that is all there is to change; False where it is not.
+
+        A line that is dragged changes one row of a table many times a second.
+        """
+        old = self.rows
+        if columns != self.columns or not (isinstance(rows, list) and isinstance(old, list) and len(rows) == len(old)):
+            return False
+        changed = [i for i, (new, was) in enumerate(zip(rows, old)) if new != was]
+        if any([cell.span for cell in rows[i]] != [cell.span for cell in old[i]] for i in changed):
+            return False
+        self.rows = rows
+        for i in changed:
+            self.dataChanged.emit(self.index(i, 0), self.index(i, len(columns) - 1))
+        return True
 
     def cell(self, index: Index) -> Cell:
         row = self.rows[index.row()]
@@ -253,6 +269,12 @@ class ResultTable(QTableView):
 
     def fill(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         """Show other results; the current cell stays where it is, if it is still there."""
+        columns = tuple(columns)
+        if not self.model_.changes_only(columns, rows):
+            self._reset(columns, rows)
+        self._divide()
+
+    def _reset(self, columns: tuple[Column, ...], rows: Sequence[Sequence[Cell]]) -> None:
         here = self.currentIndex()
         place = (here.row(), here.column()) if here.isValid() else (-1, -1)
         framed = self.framed
@@ -265,7 +287,6 @@ class ResultTable(QTableView):
         if 0 <= place[0] < len(rows) and place[1] < len(columns):
             self.setCurrentIndex(self.model_.index(*place))
             self.framed = framed
-        self._divide()
 
     def mark(self, row: int) -> None:
         """Tint the row of the current operating point; -1 for none."""

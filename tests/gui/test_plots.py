@@ -569,6 +569,28 @@ def test_a_ring_of_what_is_gone(roc: Chart) -> None:
     picture(roc)
 
 
+def test_moving_the_line_paints_no_axis_and_places_no_name_anew(
+    show: Any, pump: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def watch(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda self, *given: (done.append(name), real(self, *given))[1])
+
+    watch(pg.AxisItem, "paint")
+    watch(Chart, "_free")
+    chart = show(Chart(Axis("cosine", low=-0.4, high=1.0), Axis("share of pairs")), 800)
+    chart.set_bars(scores(), scaled=True)
+    chart.set_decision(0.4, "threshold 0.400", step=0.005)
+    pump()
+    assert {"paint", "_free"} == set(done)
+    done.clear()
+    chart.set_decision(0.41)
+    pump()
+    assert not done
+
+
 def test_zone_hides_the_curve_and_says_why(roc: Chart) -> None:
     b = curve("B")
     spot = at(roc, 1.4e-6, float(np.interp(1.4e-6, b.x, b.y)))
