@@ -19,7 +19,7 @@ Departs     Impostor pairs that are only counted are known at the edges of their
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -160,26 +160,27 @@ class Folds:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# choosing a step. Everywhere: `fa` (T,) impostor pairs accepted, ascending; -1 = nothing is accepted
+# choosing a step. Everywhere: `fa` (T,) impostor pairs accepted, ascending; -1 = nothing is accepted. Bisected and not
+# searched by numpy, which would copy millions of counts to compare them with a share: a line that is dragged asks often.
 
 
 def _roc(fa: Counts, n: float, target: float) -> int:
     # 1e-9: a target such as 0.29 of 100 pairs means 29 of them, whatever floating point makes of it.
-    return int(np.searchsorted(fa, target * n + 1e-9, side="right")) - 1
+    return bisect_right(fa, target * n + 1e-9) - 1
 
 
 def _nist(fa: Counts, n: float, target: float) -> int:
     at = _roc(fa, n, target)
     if at < 0 or fa[at] == 0:
         return at
-    return int(np.searchsorted(fa, fa[at], side="left"))
+    return bisect_left(fa, fa[at])
 
 
 def _nearest(fa: Counts, n: float, target: float) -> int:
-    below = int(np.searchsorted(fa, target * n, side="right")) - 1
+    below = bisect_right(fa, target * n) - 1
     if below + 1 >= len(fa):
         return below
-    above = int(np.searchsorted(fa, fa[below + 1], side="right")) - 1
+    above = bisect_right(fa, fa[below + 1]) - 1
     under = fa[below] / n if below >= 0 else 0.0
     return above if abs(fa[above] / n - target) <= abs(under - target) else below
 
@@ -187,8 +188,8 @@ def _nearest(fa: Counts, n: float, target: float) -> int:
 def _pfe(fa: Counts, n: float, target: float) -> int:
     k = round(target * n)
     if k == 0:
-        return int(np.searchsorted(fa, 0, side="right")) - 1
-    return min(int(np.searchsorted(fa, k, side="left")), len(fa) - 1)
+        return bisect_right(fa, 0) - 1
+    return min(bisect_left(fa, k), len(fa) - 1)
 
 
 _PLACE: dict[str, Callable[[Counts, float, float], int]] = {
@@ -210,8 +211,8 @@ def place(steps: Steps, target: float, *, rule: str = "roc") -> int:
     n = int(fa[-1])
     at = _PLACE[rule](fa, n, target)
     if rule == "pfe" and round(target * n) == 0 and n:
-        highest = steps.threshold[np.searchsorted(fa, 1)]
-        at = int(np.searchsorted(-steps.threshold, -(highest + 1e-8), side="right")) - 1
+        highest = steps.threshold[bisect_left(fa, 1)]
+        at = bisect_right(steps.threshold, -(highest + 1e-8), key=lambda threshold: -threshold) - 1
     return at
 
 

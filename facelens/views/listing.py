@@ -431,12 +431,8 @@ def standing(report: Report, far: float, *, threshold: float | None = None) -> S
 
 def threshold_at(scores: Scores, far: float, *, rule: str) -> float | None:
     """Where a target FAR leads by a rule; None where nothing is accepted."""
-    steps = scores.steps
-    if rule in ("roc", "conservative"):  # by far the most common: found without looking at all steps
-        at = bisect_right(steps.impostor, far * scores.n_impostor + 1e-9) - 1
-    else:
-        at = verification.place(steps, far, rule=rule)
-    return float(steps.threshold[at]) if at >= 0 else None
+    at = verification.place(scores.steps, far, rule=rule)
+    return float(scores.steps.threshold[at]) if at >= 0 else None
 
 
 def counted(scores: Scores, threshold: float) -> tuple[int, int]:
