@@ -41,7 +41,8 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from facelens.figures.scales import Array, forward
-from facelens.views.canvas import Axis, Band, Bars, Canvas, Mark, Point, Series, Zone
+from facelens.views.overlay import Overlay
+from facelens.views.series import Axis, Band, Bars, Mark, Point, Series, Zone
 
 __all__ = ["Axis", "Band", "Bars", "Chart", "Mark", "Point", "Series", "Zone"]
 
@@ -51,7 +52,7 @@ STILL = 4  # px a click may move
 BINS_LIFT = 8  # px above a bar that still mean it, so that a bin of one pair can be hit
 
 
-class Chart(Canvas):
+class Chart(Overlay):
     """One plot. See the text of the module for how to use it."""
 
     moved = Signal(float)  # the decision line, while it is dragged or typed
