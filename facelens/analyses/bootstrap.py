@@ -67,9 +67,10 @@ def widened(low: float, high: float, n: int) -> tuple[float, float]:
     One error among n has about the same limit, because its person is drawn up to three times.
     """
     reach = min(1.0, 3 / n) if n else 1.0
-    if low == high == 1:
+    at_zero, at_one = (abs(low - end) + abs(high - end) < 1e-12 for end in (0, 1))  # but for the last digits of a sum
+    if at_one:
         return 1 - reach, high
-    return (low, reach) if low == high == 0 else (low, high)
+    return (low, reach) if at_zero else (low, high)
 
 
 @dataclass(frozen=True, eq=False)

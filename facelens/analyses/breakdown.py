@@ -53,7 +53,8 @@ def _values(faces: FaceSet, things: Things, test: Protocol | None, column: str) 
         return codes[things.rows], names
     assert test is not None and test.templates is not None
     members = test.templates
-    order = np.argsort(members.template, kind="stable")
+    kept = np.flatnonzero(np.isin(members.template, things.ids))  # without those of templates that are left out
+    order = kept[np.argsort(members.template[kept], kind="stable")]
     of_member = codes[members.row[order]]
     starts = np.searchsorted(members.template[order], things.ids)
     low, high = np.minimum.reduceat(of_member, starts), np.maximum.reduceat(of_member, starts)

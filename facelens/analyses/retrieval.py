@@ -211,10 +211,10 @@ def compare(a: Retrieval, b: Retrieval, *, resamples: int = RESAMPLES, seed: int
         of_b = b.measures.get(name)
         if of_b is None:
             continue
-        why = of_a.why or of_b.why or ("" if len(lines_a) else tr("the models have no query in common"))
+        counted = np.ones(len(lines_a), bool) if name in COUNTING_R else (old.findable > 0) & (new.findable > 0)
+        why = of_a.why or of_b.why or ("" if counted.any() else tr("the models have no query in common"))
         measures[name] = Measure.none(why)
         if not why:
-            counted = np.ones(len(lines_a), bool) if name in COUNTING_R else (old.findable > 0) & (new.findable > 0)
             differences[name] = per_query(new, name) - per_query(old, name), counted
     measures |= _means(differences, old.identity, rates=False, resamples=resamples, seed=seed)
     return Paired(measures, len(lines_a), tuple(notes))

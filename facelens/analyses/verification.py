@@ -32,6 +32,7 @@ from facelens.analyses.bootstrap import Draws
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.plan import FARS, RESAMPLES, RULES
 from facelens.analyses.scores import Scores, Steps, choose
+from facelens.images.faceset import Ids
 from facelens.progress import Tick, silent
 from facelens.words import tr
 
@@ -216,8 +217,16 @@ def place(steps: Steps, target: float, *, rule: str = "roc") -> int:
     return at
 
 
+def _multipliable(fa: Counts, ta: Counts) -> tuple[Counts, Counts]:
+    """Counts whose products are exact, or beyond the integers at least not wrong: a million faces get there."""
+    if 4 * int(fa[-1]) * int(ta[-1]) < 1 << 63:
+        return fa, ta
+    return fa.astype(np.float64), ta.astype(np.float64)
+
+
 def _eer(fa: Counts, ta: Counts) -> int:
     """The step of the equal error rate; of two as good the higher threshold, unless one rate ends there (as bob)."""
+    fa, ta = _multipliable(fa, ta)
     n, m = fa[-1], ta[-1]
     cost = np.abs(fa * m - (m - ta) * n)
     best = np.flatnonzero(cost == cost.min())
@@ -226,6 +235,7 @@ def _eer(fa: Counts, ta: Counts) -> int:
 
 
 def _auc(fa: Counts, ta: Counts) -> float:
+    fa, ta = _multipliable(fa, ta)
     before = np.concatenate([ta[:1] * 0, ta[:-1]])
     twice = np.sum(np.diff(fa, prepend=fa[:1] * 0) * (before + ta))
     return float(twice) / (2.0 * float(fa[-1]) * float(ta[-1]))
@@ -306,12 +316,12 @@ class _Sample:
         return value, out
 
 
-def _measure(value: float, draws: NDArray[np.float64], *, n: int, why: str = "", rate: bool = False) -> Measure:
-    """`rate`: it is a share of the n pairs."""
+def _measure(value: float, draws: NDArray[np.float64], *, n: int, why: str = "", of: int | None = None) -> Measure:
+    """`of`: it is a share of so many pairs, for which the rule of 3 holds; None for other numbers."""
     measure = Measure(value, n=n, why=why, supported=not why)
     limits = bootstrap.interval(draws) if len(draws) else None
-    if limits and rate:
-        limits = bootstrap.widened(*limits, n)
+    if limits and of is not None:
+        limits = bootstrap.widened(*limits, of)
     return measure.with_interval(*limits) if limits else measure
 
 
@@ -340,7 +350,7 @@ def _point(sample: _Sample, target: float, rule: str) -> OperatingPoint:
     fa, ta = (int(steps.impostor[at]), int(steps.genuine[at])) if at >= 0 else (0, 0)
     _, draws = sample.over(_tar(rule, target))
     threshold = float(steps.threshold[at]) if at >= 0 else None
-    tar = _measure(ta / m, draws, n=m, why=why, rate=True)
+    tar = _measure(ta / m, draws, n=m, why=why, of=m)
     return OperatingPoint(target, rule, threshold, tar, fa / n, fa, m - ta, status)
 
 
@@ -499,7 +509,7 @@ def _folds(scores: Scores, *, resamples: int, seed: int, tick: Tick) -> Accuracy
     result = lfw_accuracy(distances, scores.genuine, scores.fold)
     draws = _fold_draws(scores, distances, resamples=resamples, seed=seed, tick=tick) if resamples else np.zeros(0)
     threshold = 1 - float(result.distance.mean()) / 2
-    return Accuracy("folds", _measure(result.mean, draws, n=n), threshold, result.deviation)
+    return Accuracy("folds", _measure(result.mean, draws, n=n, of=n), threshold, result.deviation)
 
 
 def _fold_draws(
@@ -650,11 +660,11 @@ def verify(
         )  # fmt: skip
     steps = scores.steps
     at = _best(steps.impostor, steps.genuine)[1]
-    auc = _measure(*sample.over(_auc), n=n + m)
+    auc = _measure(*sample.over(_auc), n=n + m, of=min(n, m))
     if auc.value is not None and auc.value < 0.5:
         notes.append(tr("Genuine pairs score lower than impostor pairs: are these distances instead of similarities?"))
     return Verification(
-        eer=_measure(*sample.over(_eer_value), n=n + m),
+        eer=_measure(*sample.over(_eer_value), n=n + m, of=min(n, m)),
         eer_threshold=float(steps.threshold[_eer(steps.impostor, steps.genuine)]),
         auc=auc,
         d_prime=_d_prime(scores, draws),
@@ -662,7 +672,7 @@ def verify(
         fmr1000=_refused(sample, 1e-3),
         best=Accuracy(
             "best",
-            _measure(*sample.over(lambda fa, ta: _best(fa, ta)[0]), n=n + m),
+            _measure(*sample.over(lambda fa, ta: _best(fa, ta)[0]), n=n + m, of=n + m),
             float(steps.threshold[at]) if at >= 0 else None,
         ),
         notes=tuple(notes),
@@ -675,7 +685,7 @@ def _refused(sample: _Sample, target: float) -> Measure:
     value, draws = sample.over(_tar("roc", target))
     scores = sample.scores
     why = support(target, scores.n_impostor)[1]
-    return _measure(1 - value, 1 - draws, n=scores.n_genuine, why=why, rate=True)
+    return _measure(1 - value, 1 - draws, n=scores.n_genuine, why=why, of=scores.n_genuine)
 
 
 def telling_point(verified: Verification) -> OperatingPoint | None:
@@ -706,10 +716,12 @@ def compare(
         none = Measure.none(why)
         return Paired(tuple(Difference(x, none) for x in fars), none, none, m, n, notes)
     samples = []
+    known = np.union1d(a.ids, b.ids)
     for scores in (a, b):
         draws = None
         if resamples and not one_person(scores):
-            numbers = _key(scores) if bootstrap.identities_of(scores) is None and scores.bulk is None else None
+            by_pair = bootstrap.identities_of(scores) is None and scores.bulk is None
+            numbers = _key(scores, known) if by_pair else None
             draws = bootstrap.draw(scores, resamples=resamples, seed=seed, pairwise=numbers, tick=tick)
         samples.append(_Sample(scores, draws, tick))
 
@@ -724,21 +736,21 @@ def compare(
     return Paired(points, eer, difference(_auc, count=n + m), m, n, notes)
 
 
-def _key(scores: Scores) -> NDArray[np.int64]:
-    """(P,) one number for the two things compared, whichever comes first."""
-    one, other = scores.ids[scores.first], scores.ids[scores.second]
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    return low * (int(high.max(initial=0)) + 1) + high
+def _key(scores: Scores, known: Ids) -> NDArray[np.int64]:
+    """(P,) one number for the two things compared, whichever comes first; `known` are all ids, ascending.
+
+    Of their places: ids have 63 bits, so that a product of two would be that of others too.
+    """
+    place = np.searchsorted(known, scores.ids)
+    one, other = place[scores.first], place[scores.second]
+    return np.asarray(np.minimum(one, other) * len(known) + np.maximum(one, other), np.int64)
 
 
 def _shared(a: Scores, b: Scores) -> tuple[Scores, Scores, tuple[str, ...]]:
     """Both, with only the pairs of the other; and what could not be made equal."""
     if a.bulk is None and b.bulk is None:
-        base = max(int(a.ids.max(initial=0)), int(b.ids.max(initial=0))) + 1
-        keys = []
-        for scores in (a, b):
-            one, other = scores.ids[scores.first], scores.ids[scores.second]
-            keys.append(np.minimum(one, other) * base + np.maximum(one, other))
+        known = np.union1d(a.ids, b.ids)
+        keys = [_key(scores, known) for scores in (a, b)]
         if len(keys[0]) == len(keys[1]) and np.array_equal(np.sort(keys[0]), np.sort(keys[1])):
             return a, b, ()
         in_a, in_b = np.isin(keys[0], keys[1]), np.isin(keys[1], keys[0])

@@ -303,6 +303,8 @@ def test_a_perfect_rate_reaches_as_far_as_what_it_counts() -> None:
     assert (result.points[0].tar.low, result.points[0].tar.high) == (pytest.approx(0.9), 1)
     assert (result.fmr100.value, result.fmr100.low, result.fmr100.high) == (0, 0, pytest.approx(0.1))
     assert (result.curve.tar_low >= 0.9 - 1e-12).all() and (result.curve.tar_low < 1).any()
+    assert (result.eer.value, result.eer.low, result.eer.high) == (0, 0, pytest.approx(0.1))
+    assert (result.auc.low, result.auc.high) == (pytest.approx(0.9), 1) and result.best.share.low < 1
 
 
 def test_fewer_errors_have_no_lower_limit() -> None:

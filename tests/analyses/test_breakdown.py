@@ -1,11 +1,16 @@
-"""Values of a column: numbers in a few parts, none of them empty. Rates inside each are tested with the evaluation."""
+"""Values of a column: numbers in a few parts, those of templates. Rates inside each are tested with the evaluation."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from facelens.analyses import breakdown
+from facelens.analyses.things import Things
+from facelens.images.faceset import FaceSet, Labels
+from facelens.images.protocol import Protocol, Templates
 
 
 @pytest.mark.parametrize(
@@ -28,3 +33,14 @@ def test_numbers_are_divided_into_a_few_parts(values: list[float], names: list[s
     if counts is not None:
         assert found == names and sizes == counts
     assert all(sizes), "no part is empty"
+
+
+def test_a_template_has_the_value_of_its_own_pictures() -> None:
+    """Template 2 is left out; its pictures, of another value, lie between those of the others."""
+    light = Labels.of(["day", "day", "night", "day", "night"])
+    faces = FaceSet.build("g", Path("."), paths=[*"abcde"], identities=[*"ppppp"], columns={"light": light})
+    members = Templates(np.array([3, 1, 2, 1, 3]), np.array([3, 0, 2, 1, 4]), np.zeros(5, np.int64))
+    none = np.zeros((2, 0), np.float32)
+    things = Things(np.array([1, 3]), np.zeros(2, np.int32), none, none, "template", None, np.array([2]), ())
+    codes, names = breakdown._values(faces, things, Protocol("test", None, templates=members), "light")
+    assert codes.tolist() == [names.index("day"), -1]  # those of template 3 differ

@@ -318,6 +318,15 @@ def test_results_travel() -> None:
     assert there[0].measures == found.measures and there[0].queries.values.keys() == found.queries.values.keys()
 
 
+def test_models_that_find_nothing_for_the_same_query() -> None:
+    """By the paper's R a query without another picture is one too; here each model has that of another query."""
+    w = {"vectors": np.eye(4, dtype=np.float32), "identity": np.array([0, 0, 1, 1], np.int32), "ids": np.arange(4)}
+    a, b = (run({**take(w, rows), "camera": None}, r_mode="paper") for rows in ([0, 1, 2], [0, 2, 3]))
+    found = compare(a, b, resamples=10)
+    assert found.n_queries == 2 and "no query in common" in found.measures["mAP"].why
+    assert found.measures["P@1"].value is not None
+
+
 def test_only_known_modes() -> None:
     with pytest.raises(ValueError, match="r_mode"):
         run(world(), r_mode="best")

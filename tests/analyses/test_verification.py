@@ -454,6 +454,22 @@ def test_a_difference_is_taken_on_shared_pairs_only() -> None:
     assert paired.auc.value == pytest.approx(new.auc.value - old.auc.value)
 
 
+def test_pairs_are_told_apart_whatever_their_ids() -> None:
+    """Ids have up to 63 bits, so that products of two of them are those of others too."""
+    a = replace(world([2] * 6), ids=np.array([0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, (1 << 62) - 1]))
+    without = choose(a, np.flatnonzero((a.first != 1) & (a.second != 1)))
+    paired = compare(a, without, fars=(0.1,), resamples=10)
+    assert (paired.n_genuine, paired.n_impostor) == (without.n_genuine, without.n_impostor) == (5, 50)
+    assert paired.notes == ("11 pairs that only one model could compare are left out of the difference",)
+
+
+def test_a_million_faces_have_more_pairs_than_products_of_counts_fit_in() -> None:
+    n, m = 500_000_000_000, 19_000_000
+    fa, ta = np.array([n // 10, n // 2, n]), np.array([9 * m // 10, m, m])
+    assert verification._auc(fa, ta) == pytest.approx(verification._auc(fa / n, ta / m)) == pytest.approx(0.925)
+    assert verification._eer_value(fa, ta) == pytest.approx(0.1)
+
+
 def test_a_model_against_itself_differs_by_nothing() -> None:
     for scores in (world([3] * 8), from_arrays(np.linspace(0, 1, 40), np.linspace(-0.5, 0.5, 60))):
         paired = compare(scores, scores, fars=(0.1,), resamples=100)
