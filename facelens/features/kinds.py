@@ -26,7 +26,7 @@ from facelens.features.confidences import spread
 from facelens.features.losses import Terms
 from facelens.features.losses.attributes import Attributes as AttributeTerms
 from facelens.features.losses.attributes import appended
-from facelens.features.losses.compatible import BCT, L2, LCE, FrozenLCE, class_cones, pseudo_classifier
+from facelens.features.losses.compatible import BCT, L2, LCE, Cones, FrozenLCE, class_cones, pseudo_classifier
 from facelens.features.losses.divided import Divided as DividedTerms
 from facelens.features.losses.divided import Margin as DistanceMargin
 from facelens.features.losses.ensemble import M2M, Unified
@@ -128,13 +128,16 @@ class Work:
         return file
 
     def network(self, *, may_lack: str = "") -> nn.Module:
-        """The recipe's network, new or with the weights it starts from, which may lack a new part."""
+        """The recipe's network, new or with the weights it starts from, which may lack a new part, or be of the
+        backbone alone."""
         start = self.recipe.models.start
         made = self.spec.build()
         if start:
             found, _ = self.begun(start)
+            bare = hasattr(made, "backbone") and not hasattr(found, "backbone")
+            into = made.get_submodule("backbone") if bare else made
             try:
-                missing, unexpected = made.load_state_dict(found.state_dict(), strict=False)
+                missing, unexpected = into.load_state_dict(found.state_dict(), strict=False)
                 lacking = [name for name in missing if not may_lack or not name.startswith(may_lack)]
                 details = ", ".join([*lacking, *unexpected])
             except RuntimeError as error:
@@ -496,20 +499,22 @@ class Compatible(Kind):
         self.maps = None
         if loss.transform != "none":
             self.maps = _both_ways(loss, vectors.shape[1], work.dimensions)
-        head = work.head(loss)
         old, labels = work.labelled(vectors)
         self.loss: nn.Module
         if loss.method == "lce":
             cones = class_cones(old, labels, classes=work.classes, tick=work.tick)
             self.loss = LCE(
                 cones,
-                head,
+                work.head(loss, start=_aligned_start(cones, self.maps, work.dimensions)),
                 transforms=self.maps,
                 alignment_weight=loss.align,
                 boundary_weight=loss.boundary,
                 slack=loss.slack,
+                scaling=loss.scaling,
             )
-        elif loss.method == "bct":
+            return
+        head = work.head(loss)
+        if loss.method == "bct":
             rows = pseudo_classifier(old, labels, classes=work.classes, tick=work.tick)
             self.loss = BCT.of_prototypes(head, rows, weight=loss.weight)
         else:
@@ -618,6 +623,18 @@ class Mapped(Kind):
         for name, transform in self.network.items():
             sides[name] = transform(sides[name])
         return sides["gallery"], sides["query"]
+
+
+def _aligned_start(cones: Cones, maps: BothWays | None, dimensions: int) -> Tensor | None:
+    """Where the new classifier starts: at the old centres, brought into the new space; None where the spaces differ,
+    which the loss will refuse."""
+    if maps is None and cones.centres.shape[1] != dimensions:
+        return None
+    with torch.no_grad():
+        rows = cones.centres if maps is None else maps.eval().old_to_new(cones.centres)
+        if maps is not None:
+            maps.train()
+        return torch.where(cones.known[:, None], rows, torch.randn_like(rows))
 
 
 def _options(loss: CompatibleLoss | TransformLoss) -> dict[str, Any]:

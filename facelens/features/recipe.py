@@ -208,6 +208,7 @@ class CompatibleLoss:
     transform: str = _one_of("none", "rbt", "linear")
     hidden: int = _number(16, 1, 4096)  # width of an rbt's paths
     align: float = _number(100.0, 0, 1e6)
+    scaling: str = _one_of("element", "class")  # whether align weighs each number or each class
     boundary: float = _number(1.0, 0, 1e6)
     slack: float = _number(0.0, 0, 2)  # how far below the old boundary is still inside
     weight: float = _number(1.0, 0, 1e6)  # of the old classifier (bct) or of the distance (l2)

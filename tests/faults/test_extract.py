@@ -39,7 +39,7 @@ def make_model(path: Path) -> Path:
     from facelens.features.models import MODELS
 
     torch.manual_seed(0)
-    save_file(MODELS["small_depthwise"].build().state_dict(), path)
+    save_file(MODELS["small_dense"].build().state_dict(), path)
     return path
 
 

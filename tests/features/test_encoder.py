@@ -113,7 +113,7 @@ def test_mirror_image_is_added(fast: bool) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("small_plain", "small_residual", "small_depthwise", "cnn4"),
+        *("small_plain", "small_residual", "small_dense", "cnn4"),
         *(pytest.param(large, marks=pytest.mark.faults) for large in ("mobilefacenet_facexzoo", "resnetface18")),
     ],
 )

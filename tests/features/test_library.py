@@ -137,11 +137,11 @@ def test_programs_need_consent(tmp_path: Path) -> None:
 
 def test_the_patch_layer_can_be_chosen_for_a_network_of_ours(saved: Path) -> None:
     seen = library.inspect(saved)
-    assert dict(seen.layers)["stage2"] == "64 × 16 × 16" and seen.card.patch_layer == "stage3"
-    chosen = seen.card.changed(patch_layer="stage2")
+    assert dict(seen.layers)["stage1"] == "48 × 16 × 16" and seen.card.patch_layer == "stage3"
+    chosen = seen.card.changed(patch_layer="stage1")
     assert chosen.digest == seen.card.digest  # vectors are the same
     again = library.inspect(saved, card=chosen)
-    assert again.card.grid == (16, 16) and "  patches   stage2, 16 × 16" in tasks.describe_model(again)
+    assert again.card.grid == (16, 16) and "  patches   stage1, 16 × 16" in tasks.describe_model(again)
     none, _ = library.encoder(saved, card=seen.card.changed(patch_layer="", grid=None), threads=1)
     assert none(np.zeros((1, 64, 64, 3), np.uint8), patches=True).patches is None
     with pytest.raises(InputError, match="no patch layer"):
@@ -159,7 +159,7 @@ def test_heads_are_encoders_too(name: str, tmp_path: Path) -> None:
     assert seen.fits and made(pictures, patches=True).patches.shape[2:] == (8, 8)
     if name == "divided":
         made, _ = library.encoder(tmp_path / "net.safetensors", card=card.changed(patch_layer="stage1"), threads=1)
-        assert made(pictures, patches=True).patches.shape[2:] == (32, 32)
+        assert made(pictures, patches=True).patches.shape[2:] == (16, 16)
     else:
         assert not seen.layers and made(pictures).confidence.shape == (2, 4)
 
@@ -168,7 +168,7 @@ def test_the_patch_layer_of_the_card_is_the_one_that_is_tapped(saved: Path) -> N
     pictures = np.zeros((1, 64, 64, 3), np.uint8)
     usual, seen = library.encoder(saved, threads=1)
     assert usual(pictures, patches=True).patches.shape[2:] == (8, 8)
-    earlier, _ = library.encoder(saved, card=seen.card.changed(patch_layer="stage2", grid=None), threads=1)
+    earlier, _ = library.encoder(saved, card=seen.card.changed(patch_layer="stage1", grid=None), threads=1)
     assert earlier(pictures, patches=True).patches.shape[2:] == (16, 16)
 
 
@@ -188,7 +188,7 @@ def test_of_two_networks_in_one_file_one_is_used_and_said(saved: Path, tmp_path:
 def several(tmp_path: Path) -> Path:
     """Two networks in one state dict, and a third, of another architecture, in another."""
     torch.manual_seed(1)
-    online, ema, student = (MODELS[name].build() for name in ("small_plain", "small_plain", "small_depthwise"))
+    online, ema, student = (MODELS[name].build() for name in ("small_plain", "small_plain", "small_residual"))
     both = {
         f"{prefix}{key}": value
         for prefix, of in (("online.", online), ("ema.", ema))
@@ -223,9 +223,9 @@ def test_a_chosen_network_can_be_another_architecture(several: Path) -> None:
     card = library.inspect(several).card
     cards.save(card, cards.beside(several))
     seen = library.inspect(several, network="student")
-    assert seen.card.architecture == "small_depthwise" and not seen.from_card
+    assert seen.card.architecture == "small_residual" and not seen.from_card
     cards.save(seen.card, cards.beside(several))
-    assert library.inspect(several).card.architecture == "small_depthwise"
+    assert library.inspect(several).card.architecture == "small_residual"
     assert any(line.startswith("  network   student; also there: state_dict") for line in tasks.describe_model(seen))
 
 

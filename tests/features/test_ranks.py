@@ -52,22 +52,28 @@ def test_shared_statistics_of_one_process_are_the_usual_ones(monkeypatch: pytest
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("name", ["cosface", "universal", "divided"])
+@pytest.mark.parametrize("name", ["cosface", "universal", "divided", "attributes"])
 def test_two_processes_come_to_the_same_model_as_one(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(0)
+    table = ["path,identity,odd"]
     for person in range(6):
         (tmp_path / f"gallery/{person}").mkdir(parents=True)
         for k in range(6):
             noise = rng.normal(0, 25, (16, 16, 3))
             picture = np.clip(np.array([person * 40, 128, 255 - person * 40]) + noise, 0, 255).astype(np.uint8)
             Image.fromarray(picture).save(tmp_path / f"gallery/{person}/{k}.png")
+            table.append(f"{person}/{k}.png,{person},{k % 2}")
+    (tmp_path / "gallery/manifest.csv").write_text("\n".join(table))
     options = {
         "cosface": "{grid=[2, 2]}",
         "universal": "{backbone='small_plain', parts=4, backbone_options={grid=[2, 2]}}",
         "divided": "{backbone='small_plain', learners=2, backbone_options={grid=[2, 2]}}",
+        "attributes": "{grid=[2, 2]}",
     }[name]
     changes = ["steps=8", "epochs=0", "batch.people=4", "batch.pictures=2", f"network.options={options}", "log=1"]
     changes += ["optimiser.rate=0.001", "schedule.warmup=0", "validation.share=0.34"]
+    if name == "attributes":
+        changes += ["network.architecture=small_plain", "loss.attributes={odd='odd'}", "optimiser.kind=sgd"]
     single = [sys.executable, "-m", "facelens", "train", name, "--gallery", str(tmp_path / "gallery")]
     run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
     for count, start in ((1, []), (2, [sys.executable, *run])):

@@ -148,7 +148,7 @@ def test_what_is_trained_is_a_model_like_any_other(cosface: Done) -> None:
     rows = history(cosface.out)
     assert rows == cosface.rows and [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert all(set(row["terms"]) == {"classification", "loss"} for row in rows)
-    assert rows[0]["rate"] == pytest.approx(0.05) and rows[1]["rate"] == pytest.approx(0.1)
+    assert rows[0]["rate"] == pytest.approx(0.001) and rows[1]["rate"] == pytest.approx(0.002)
     assert set(rows[-1]["validation"]) == {"precision_at_1", "tar_at_far_1e-2"} and "validation" not in rows[0]
     assert json.loads((cosface.out / "recipe.json").read_bytes())["kind"] == "margin"
 
@@ -231,7 +231,8 @@ def test_resuming_something_else_is_refused(faces: FaceSet, tmp_path: Path) -> N
 
 def test_a_loss_that_is_no_number_ends_it(faces: FaceSet, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no number any more"):
-        train(small("cosface", "optimiser.rate=100.0", "optimiser.decay=1.0", steps=200), tmp_path, faces=faces)
+        told = ["optimiser.kind=sgd", "optimiser.rate=100.0", "optimiser.decay=1.0"]
+        train(small("cosface", *told, steps=200), tmp_path, faces=faces)
 
 
 def test_unreadable_pictures_are_left_out(faces: FaceSet, tmp_path: Path) -> None:
@@ -300,6 +301,8 @@ def test_upgrades(faces: FaceSet, cosface: Done, tmp_path: Path, name: str) -> N
     rows = history(tmp_path)
     assert torch.get_num_threads() == 1, "asking the old model leaves the cores as they were"
     assert set(rows[-1]["terms"]) == {*UPGRADES[name], "loss"}
+    if "alignment" in UPGRADES[name]:
+        assert rows[0]["terms"]["alignment"] < 0.5 * 2 / dimensions, "classes start at the old centres, not anywhere"
     ways = {"backward", "forward"} if told.loss.transform != "none" else {"direct"}  # type: ignore[union-attr]
     assert {key.split()[0] for key in rows[-1]["validation"] if " " in key} == ways
     assert cards.load(cards.beside(tmp_path / CHECKPOINT)).dimensions == dimensions
@@ -336,6 +339,17 @@ def test_learners(divided: Done) -> None:
     assert sum(rows[0]["facts"]["sizes"]) == 4 * PICTURES
     assert cards.load(cards.beside(divided.file)).options["whole"] is True
     assert library.inspect(divided.file).fits
+
+
+def test_learners_can_start_from_a_trained_backbone(faces: FaceSet, cosface: Done, tmp_path: Path) -> None:
+    start = f"models.start={cosface.file}"
+    told = small("divided", f"network.options={{{LEARNERS}}}", start, "optimiser.rate=1e-8", steps=1)
+    train(told, tmp_path, faces=faces, cache=cosface.out)
+    trained, before = weights(tmp_path), weights(cosface.out)
+    assert torch.allclose(trained["backbone.linear.weight"], before["linear.weight"], atol=1e-4)
+    other = small("divided", f"network.options={{{LEARNERS.replace('plain', 'dense')}}}", start)
+    with pytest.raises(InputError, match="do not fit"):
+        train(other, tmp_path / "other", faces=faces, cache=cosface.out)
 
 
 @pytest.mark.parametrize("stop", [3, 7])

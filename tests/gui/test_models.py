@@ -698,8 +698,8 @@ def test_the_keyboard_reaches_everything(browsing: MainWindow, net: Callable, se
 
 
 def test_choosing_a_model_in_the_list(embedded: MainWindow, net: Callable, settle: Callable) -> None:
-    shown = load(embedded, net("second", seed=2, kind="small_depthwise"), settle)
-    assert shown.lead.text() == "Small, depthwise"
+    shown = load(embedded, net("second", seed=2, kind="small_residual"), settle)
+    assert shown.lead.text() == "Small, residual"
     shown.list.setCurrentRow(0)
     assert embedded.store.workspace.model == "net" and shown.lead.text() == "Small, plain"
     assert shown.embed.text() == "All 12 faces are embedded"
@@ -795,7 +795,7 @@ def test_two_forms_of_a_model_are_compared(
 def test_forms_that_cannot_be_compared(
     embedded: MainWindow, net: Callable, settle: Callable, pump: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    second = net("small", kind="small_depthwise")
+    second = net("small", kind="small_residual")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(second), ""))
     embedded.act("model.compare")
     settle(embedded)
@@ -889,13 +889,13 @@ def test_a_picture_that_crashes_the_decoder_is_left_out_until_the_user_asks_for_
 def test_the_patch_layer_is_chosen_in_the_card_and_vectors_stay(embedded: MainWindow, settle: Callable) -> None:
     shown = page(embedded)
     form = shown.form
-    assert form.patch.isEnabled() and form.patch.currentText() == "stage3  128 × 8 × 8"
-    form.patch.setCurrentIndex(form.patch.findText("stage2  64 × 16 × 16"))
+    assert form.patch.isEnabled() and form.patch.currentText() == "stage3  112 × 8 × 8"
+    form.patch.setCurrentIndex(form.patch.findText("stage1  48 × 16 × 16"))
     form.patch.activated.emit(form.patch.currentIndex())
     form.save.click()
     settle(embedded)
     card = embedded.store.workspace.models[0].card
-    assert (card.patch_layer, card.grid) == ("stage2", (16, 16))
+    assert (card.patch_layer, card.grid) == ("stage1", (16, 16))
     assert embedded.store.workspace.embedded("net") == (12, 12)
 
 

@@ -234,9 +234,9 @@ _LIST = (
         grid=(16, 8),
     ),
     _spec("cnn4", "cnn4:CNN4", 1_551_936, title="Four-layer CNN", patch_layer="layer4", grid=(7, 7)),
-    _small("plain", 317_216, 128),
-    _small("residual", 357_280, 128),
-    _small("depthwise", 145_928, 96),
+    _small("plain", 340_440, 128),
+    _small("residual", 358_344, 96),
+    _small("dense", 300_768, 128),
     _spec(
         "universal",
         "universal:universal",

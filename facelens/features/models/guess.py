@@ -374,6 +374,6 @@ _OPTIONS: dict[str, Callable[[Shapes], dict[str, Any]]] = {
     "resnet50": _resnet50,
     "small_plain": _small,
     "small_residual": _small,
-    "small_depthwise": _small,
+    "small_dense": _small,
     "universal": _universal,
 }

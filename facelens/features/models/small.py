@@ -1,4 +1,4 @@
-"""Small networks for the sample world, different enough to be an ensemble: plain, residual, depthwise.
+"""Small networks for the sample world, different enough to be an ensemble: plain, residual, dense.
 
 Computes    f = BN(W g),  g = depthwise convolution of the whole map m (each place has its own weight),
             m = trunk(x), which halves the size three times
@@ -9,6 +9,7 @@ Departs     none
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from facelens.features.models import Output
@@ -17,10 +18,9 @@ from facelens.features.models.stages import checked_tap, run
 STAGES = ("stem", "stage1", "stage2", "stage3")
 
 
-def _conv(channels_in: int, channels: int, kernel: int = 3, *, stride: int = 1, groups: int = 1) -> nn.Sequential:
-    padding = kernel // 2
-    convolution = nn.Conv2d(channels_in, channels, kernel, stride=stride, padding=padding, groups=groups, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(channels), nn.PReLU(channels))
+def _conv(channels_in: int, channels: int, *, stride: int = 1) -> nn.Sequential:
+    convolution = nn.Conv2d(channels_in, channels, 3, stride=stride, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(channels), nn.LeakyReLU(0.1, inplace=True))
 
 
 class Skip(nn.Module):
@@ -35,36 +35,44 @@ class Skip(nn.Module):
         return x + y
 
 
-def _plain(channels_in: int, channels: int) -> nn.Sequential:
-    return nn.Sequential(_conv(channels_in, channels, stride=2), _conv(channels, channels))
+class Beside(nn.Module):
+    """x and inside(x), one behind the other in the channels."""
+
+    def __init__(self, inside: nn.Module) -> None:
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, self.inside(x)], 1)
 
 
-def _residual(channels_in: int, channels: int) -> nn.Sequential:
+def _plain(channels_in: int, channels: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(_conv(channels_in, channels, stride=stride), _conv(channels, channels))
+
+
+def _residual(channels_in: int, channels: int, stride: int) -> nn.Sequential:
     inside = (_conv(channels, channels), nn.Conv2d(channels, channels, 3, padding=1, bias=False))
-    return nn.Sequential(_conv(channels_in, channels, stride=2), Skip(*inside, nn.BatchNorm2d(channels)))
+    return nn.Sequential(_conv(channels_in, channels, stride=stride), Skip(*inside, nn.BatchNorm2d(channels)))
 
 
-def _depthwise(channels_in: int, channels: int) -> nn.Sequential:
-    hidden = 3 * channels
-    wide = 3 * channels_in
-    project = (nn.Conv2d(hidden, channels, 1, bias=False), nn.BatchNorm2d(channels))
-    down = (_conv(channels_in, wide, 1), _conv(wide, wide, stride=2, groups=wide))
-    narrow = (nn.Conv2d(wide, channels, 1, bias=False), nn.BatchNorm2d(channels))
-    return nn.Sequential(
-        *down, *narrow, Skip(_conv(channels, hidden, 1), _conv(hidden, hidden, 5, groups=hidden), *project)
-    )
+def _dense(channels_in: int, channels: int, stride: int) -> nn.Sequential:
+    """Half of the channels at once, two quarters that see all that is there before them."""
+    half, quarter = channels // 2, channels // 4
+    first = _conv(channels_in, half, stride=stride)
+    return nn.Sequential(first, Beside(_conv(half, quarter)), Beside(_conv(half + quarter, quarter)))
 
 
 # kind -> how a stage is made, widths of stem and stages
 KINDS = {
-    "plain": (_plain, (16, 32, 64, 128)),
-    "residual": (_residual, (16, 32, 64, 96)),
-    "depthwise": (_depthwise, (24, 32, 48, 96)),
+    "plain": (_plain, (24, 48, 80, 112)),
+    "residual": (_residual, (24, 48, 72, 80)),
+    "dense": (_dense, (32, 64, 128, 160)),
 }
+STRIDES = (2, 2, 2, 1)
 
 
 class Small(nn.Module):
-    """`kind` is plain, residual or depthwise; `grid` is the size of the last map: (8, 8) for 64 x 64."""
+    """`kind` is plain, residual or dense; `grid` is the size of the last map: (8, 8) for 64 x 64."""
 
     def __init__(
         self,
@@ -78,10 +86,10 @@ class Small(nn.Module):
         super().__init__()
         self.patch_layer = checked_tap(patch_layer, STAGES)
         stage, (stem, first, second, last) = KINDS[kind]
-        self.stem = _conv(channels, stem)
-        self.stage1 = stage(stem, first)
-        self.stage2 = stage(first, second)
-        self.stage3 = stage(second, last)
+        self.stem = _conv(channels, stem, stride=STRIDES[0])
+        self.stage1 = stage(stem, first, STRIDES[1])
+        self.stage2 = stage(first, second, STRIDES[2])
+        self.stage3 = stage(second, last, STRIDES[3])
         self.places = nn.Sequential(
             nn.Conv2d(last, last, (grid[0], grid[1]), groups=last, bias=False), nn.BatchNorm2d(last), nn.Flatten()
         )

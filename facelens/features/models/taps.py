@@ -42,11 +42,11 @@ _TABLE = {
     ("cnn4",):
         "layer1:64x56x56 layer2:128x28x28 layer3:256x14x14 layer4:512x7x7",
     ("small_plain",):
-        "stem:16x64x64 stage1:32x32x32 stage2:64x16x16 stage3:128x8x8",
+        "stem:24x32x32 stage1:48x16x16 stage2:80x8x8 stage3:112x8x8",
     ("small_residual",):
-        "stem:16x64x64 stage1:32x32x32 stage2:64x16x16 stage3:96x8x8",
-    ("small_depthwise",):
-        "stem:24x64x64 stage1:32x32x32 stage2:48x16x16 stage3:96x8x8",
+        "stem:24x32x32 stage1:48x16x16 stage2:72x8x8 stage3:80x8x8",
+    ("small_dense",):
+        "stem:32x32x32 stage1:64x16x16 stage2:128x8x8 stage3:160x8x8",
 }
 # fmt: on
 

@@ -65,7 +65,7 @@ def test_points_outside_belong_to_no_patch() -> None:
         ("resnetface18", {"blocks": (1, 1, 1, 1)}, 304),
         ("inception_resnet_v1", {}, 544),
         ("resnet50", {}, 544),
-        ("small_depthwise", {}, 160),
+        ("small_dense", {}, 160),
         ("cnn4", {}, 112),
     ],
 )
