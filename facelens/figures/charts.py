@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from facelens.analyses.verification import OperatingPoint, Verification
 from facelens.errors import InputError
 from facelens.figures.scales import Array, forward, ticks
 from facelens.figures.style import INK, style
-from facelens.words import tr
+from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 SUBJECT, REFERENCE, EDGE = 1.7, 1.1, 1.1  # points; 2.2, 1.5 and 1.4 pixels on the screen
 RANKS = 20  # most ranks drawn; a point each with its whisker
+NAME = 36  # letters of a name on a line of the legend
 FLOORS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 CEILINGS = (0.4, 0.6, 0.9, 0.99)
 
@@ -110,7 +112,7 @@ def roc(evaluation: Evaluation) -> Figure:
             assert v is not None
             c = v.curve
             inside = c.far >= max(limits.support, 0.0)
-            head = tr("AUC {value}", value=v.auc.text(interval=False)) if v.auc.defined else ""
+            head = tr("AUC {value}", value=v.auc.text()) if v.auc.defined else ""
             drawn = plot.line(
                 side, c.far, c.tar, _band(c.tar_low, c.tar_high, c.tar), inside, _label(side, report, head)
             )
@@ -146,8 +148,7 @@ def det(evaluation: Evaluation) -> Figure:
             inside = (c.far >= max(limits.support, 0.0)) & (c.far > 0) & (c.far < 1)
             head = tr("EER {value}", value=v.eer.text()) if v.eer.defined else ""
             low, high = _band(c.tar_low, c.tar_high, c.tar)
-            label = _label(side, report, head, between="\n")
-            drawn = plot.line(side, c.far, 1 - c.tar, (1 - high, 1 - low), inside, label)
+            drawn = plot.line(side, c.far, 1 - c.tar, (1 - high, 1 - low), inside, _label(side, report, head))
             handles += drawn
             if v.eer.defined and v.eer.value is not None and 0 < v.eer.value < 1:
                 plot.dot(side, v.eer.value, v.eer.value)
@@ -224,7 +225,7 @@ def cmc(evaluation: Evaluation) -> Figure:
                 plot.note(tr("n/a: no searched person is in the gallery"))
                 continue
             first = found.ranks[0][1] if found.ranks else Measure.none("")
-            head = tr("rank 1 {value}", value=first.text(interval=False)) if first.defined else ""
+            head = tr("rank 1 {value}", value=first.text()) if first.defined else ""
             shift = (i - (len(reports) - 1) / 2) * 0.26
             handles += plot.points(
                 side,
@@ -257,7 +258,7 @@ def open_set(evaluation: Evaluation) -> Figure:
             inside = c.fpir >= limits.support
             head = next(
                 (
-                    tr("{value} at {rate}", value=p.rank1.text(interval=False), rate=rate(p.target))
+                    tr("{value} at {rate}", value=p.rank1.text(), rate=rate(p.target))
                     for p in found.open
                     if p.rank1.defined
                 ),
@@ -373,8 +374,9 @@ def _missing(words: str) -> InputError:
     )
 
 
-def _label(side: str, report: Report, headline: str, *, between: str = "   ") -> str:
-    return between.join(t for t in (f"{side}  {report.name}", headline) if t)
+def _label(side: str, report: Report, headline: str) -> str:
+    name = "\n".join(wrap(report.name, NAME))
+    return "\n".join(t for t in (f"{side}  {name}", headline) if t)
 
 
 def _resampled(v: Verification) -> str:
@@ -390,7 +392,8 @@ def _pairs_lines(evaluation: Evaluation, reports: Sequence[tuple[str, Report]]) 
     assert v is not None
     pairs = tr("{g} genuine, {i} impostor pairs", g=v.n_genuine, i=v.n_impostor)
     rule = tr("TAR rule {rule}", rule=v.rule)
-    return " · ".join([evaluation.gallery, evaluation.protocol, pairs]), f"{rule} · {_resampled(v)}"
+    told = [escaped(evaluation.gallery), escaped(evaluation.protocol), pairs]
+    return " · ".join(told), f"{rule} · {_resampled(v)}"
 
 
 def _searches_lines(evaluation: Evaluation, reports: Sequence[tuple[str, Report]]) -> tuple[str, str]:
@@ -401,7 +404,7 @@ def _searches_lines(evaluation: Evaluation, reports: Sequence[tuple[str, Report]
         mated=found.n_mated, unmated=found.n_unmated, n=found.n_gallery,
     )  # fmt: skip
     how = tr("95 % intervals, identities resampled {n} ×", n=found.resamples) if found.resamples else tr("no intervals")
-    return f"{evaluation.gallery} · {searches}", how
+    return f"{escaped(evaluation.gallery)} · {searches}", how
 
 
 class _Plot:

@@ -106,7 +106,7 @@ class IdentificationPage(QWidget):
             most = max(most, len(y))
             low, high = np.asarray(found.cmc_low)[:RANKS], np.asarray(found.cmc_high)[:RANKS]
             lowest.append(float(np.nanmin(np.fmin(low, y))))
-            head = tr("rank 1 {v}", v=number(first.value, 4)) if first.defined and first.value is not None else ""
+            head = tr("rank 1 {v}", v=first.text())
             band = Band(low[keep], high[keep])
             name = self.names[letter]
             ranks = (keep + 1).astype(np.float64)

@@ -451,7 +451,7 @@ class VerificationPage(QWidget):
 
 
 def _head(what: str, measure: Measure) -> str:
-    return f"{what} {measure.text(4, interval=what == 'EER')}" if measure.defined else tr("{what} n/a", what=what)
+    return f"{what} {measure.text()}" if measure.defined else tr("{what} n/a", what=what)
 
 
 def _why(view: Standpoint) -> str:

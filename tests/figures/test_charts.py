@@ -59,8 +59,9 @@ def identified(lift: float = 0.0, *, strangers: bool = True) -> Identification:
     tpir = tar_at(fpir, lift)
     return Identification(
         n_mated=900, n_unmated=600 if strangers else 0, n_gallery=300, n_enrolled=300, n_invalid=0, galleries=2,
-        cmc=cmc, cmc_low=cmc - 0.01, cmc_high=np.minimum(cmc + 0.01, 1), ranks=((1, Measure(float(cmc[0]))),),
-        open=(OpenPoint(0.1, "nist", Measure(0.93), Measure(0.95), 0.4, 0.1, 60),),
+        cmc=cmc, cmc_low=cmc - 0.01, cmc_high=np.minimum(cmc + 0.01, 1),
+        ranks=((1, Measure(float(cmc[0]), cmc[0] - 0.01, cmc[0] + 0.01)),),
+        open=(OpenPoint(0.1, "nist", Measure(0.93, 0.9, 0.95), Measure(0.95, 0.92, 0.97), 0.4, 0.1, 60),),
         open_curve=OpenCurve(fpir, fpir, tpir, tpir - 0.02, tpir + 0.02) if strangers else None,
         searches=searches, how="two galleries", resamples=1000, smallest_fpir=5e-3,
     )  # fmt: skip
@@ -116,7 +117,7 @@ def test_roc_names_what_it_shows(both: Evaluation) -> None:
     figure = charts.roc(both)
     said = texts(figure)
     assert {"TAR, higher is better", "FAR (log), lower is stricter", "no support"} <= set(said)
-    assert "B  <b>new</b> & co   AUC 0.9991" in said and "A  old $x_1$   AUC 0.9991" in said
+    assert {"B  <b>new</b> & co\nAUC 0.9991 [0.9990, 0.9992]", "A  old $x_1$\nAUC 0.9991 [0.9990, 0.9992]"} <= set(said)
     assert any("5,000 genuine, 1,000,000 impostor pairs" in t and "my gallery" in t for t in said)
     assert any("95 % intervals, identities resampled 1,000 ×" in t for t in said)
     (axes,) = figure.axes
@@ -171,7 +172,22 @@ def test_cmc_has_a_point_for_each_rank(both: Evaluation) -> None:
     series = [line for line in axes.lines if len(line.get_xdata()) == 20 and line.get_marker() == "o"]
     assert len(series) == 2 and all(line.get_linestyle() == "None" for line in series)
     assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "5", "10", "15", "20"]
-    assert "B  <b>new</b> & co   rank 1 0.9400" in texts(figure)
+    assert "B  <b>new</b> & co\nrank 1 0.9400 [0.9300, 0.9500]" in texts(figure)
+
+
+def test_no_number_of_a_legend_stands_without_its_interval(both: Evaluation) -> None:
+    for draw in (charts.roc, charts.det, charts.cmc, charts.open_set):
+        (axes,) = draw(both).axes
+        said = [t.get_text() for t in axes.get_legend().get_texts()]
+        assert len(said) == 2 and all(re.search(r"0\.\d{4} \[0\.\d{4}, 0\.\d{4}\]", text) for text in said)
+
+
+def test_a_long_name_takes_two_lines(both: Evaluation) -> None:
+    crossed = replace(both.a, query="a network of many letters", gallery="another one\n")
+    said = texts(charts.roc(replace(both, a=crossed, gallery="g\t")))
+    assert any(text.startswith("g\\x09 · ") for text in said)
+    name = "A  a network of many letters in the\ngallery of another one\\x0a\n"
+    assert any(text.startswith(name) for text in said), "and is shown as a file name is"
 
 
 def test_table(both: Evaluation) -> None:
