@@ -68,6 +68,7 @@ class Canvas(pg.GraphicsView):
         self._decision: float | None = None
         self._decision_text = ("", "")
         self._step: float | None = None
+        self._movable = True
         self._brush: tuple[float, float] | None = None  # as drawn
         self._brush_text = ""
         self._hover: Mark | None = None

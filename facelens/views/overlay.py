@@ -291,10 +291,12 @@ class Overlay(Canvas):
         held = self._drag == "line" or self._over_line
         painter.setPen(QPen(now.q("text"), 1.6))
         painter.drawLine(QPointF(x, box.top() - 4), QPointF(x, box.bottom()))
-        handle = QRectF(x - 4, box.bottom() - 9, 8, 18)
-        painter.setPen(QPen(now.q("accent"), 2) if held or (self.hasFocus() and self._by_key) else Qt.PenStyle.NoPen)
-        painter.setBrush(now.q("text"))
-        painter.drawRoundedRect(handle, 2.5, 2.5)
+        if self._movable:
+            handle = QRectF(x - 4, box.bottom() - 9, 8, 18)
+            by_key = self.hasFocus() and self._by_key
+            painter.setPen(QPen(now.q("accent"), 2) if held or by_key else Qt.PenStyle.NoPen)
+            painter.setBrush(now.q("text"))
+            painter.drawRoundedRect(handle, 2.5, 2.5)
         title, meaning = self._decision_text
         if not title and not meaning:
             return

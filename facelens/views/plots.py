@@ -24,7 +24,8 @@ A panel says what is to be seen and listens; the chart does the rest.
 
 Also: `set_note` says why nothing is drawn, `set_brush` and `set_ring` put back what was chosen, `describe` (a callable
 of a Mark) writes another value card, `kind="points"` draws single points with whiskers (a CMC), `reference=True` a thin
-dashed line with its name on it. `facelens.figures.charts` has the limits of the usual charts (`roc_limits`, ...).
+dashed line with its name on it, `movable=False` makes the line one to read. `facelens.figures.charts` has the limits of
+the usual charts (`roc_limits`, ...).
 
 Values go in and come out in the units of the axis, never as they are drawn. `set_*` never emits. Left drag moves the
 line or brushes, middle drag pans, the wheel zooms at the pointer, F and double-click fit. Keys: arrows move the line
@@ -64,10 +65,18 @@ class Chart(Overlay):
     cleared = Signal()  # Esc: nothing is picked or brushed any more
 
     def __init__(
-        self, x: Axis, y: Axis, *, name: str = "", brush: bool | None = None, parent: QWidget | None = None
+        self,
+        x: Axis,
+        y: Axis,
+        *,
+        name: str = "",
+        brush: bool | None = None,
+        movable: bool = True,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(x, y, name=name, parent=parent)
         self._brushable = brush  # None: where there are bars
+        self._movable = movable  # whether the line can be
         self._press: QPointF | None = None
         self._from = 0.0  # pixels from the pointer to the line, or the end of the brush that stays
         self._unsettled = False  # the line has moved and `settled` was not told yet
@@ -110,7 +119,9 @@ class Chart(Overlay):
 
     def _on_line(self, at: QPointF) -> bool:
         x, box = self._line_px(), self._box()
-        return x is not None and abs(at.x() - x) <= GRAB and box.top() - 6 <= at.y() <= box.bottom() + 10
+        if x is None or not self._movable:
+            return False
+        return abs(at.x() - x) <= GRAB and box.top() - 6 <= at.y() <= box.bottom() + 10
 
     def _grip(self, at: QPointF) -> str:
         """Which part of the brush is under the pointer."""
@@ -281,7 +292,7 @@ class Chart(Overlay):
         steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(key), 0)
         rows = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(key), 0)
         times = 10 if held & Qt.KeyboardModifier.ShiftModifier else 1
-        walks = self._decision is None or bool(held & Qt.KeyboardModifier.ControlModifier)
+        walks = self._decision is None or not self._movable or bool(held & Qt.KeyboardModifier.ControlModifier)
         if steps and not walks:
             self._type_line(steps * times)
         elif (steps or rows) and walks and self._walk(steps * times, rows):

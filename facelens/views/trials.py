@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QDialog, QHeaderView, QTableWidget, QTableWidgetIt
 
 from facelens.session import tasks
 from facelens.session.jobs import Job, Request, State
-from facelens.views import theme
 from facelens.views.controls import Banner, label
 from facelens.views.docks.inspector import Strip
 from facelens.views.modelling import consent_book
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from facelens.features.library import Inspection
     from facelens.features.parity import Parity
     from facelens.features.whatif import WhatIf
+    from facelens.views.plots import Chart
 
 
 class Trial(QDialog):
@@ -210,40 +210,20 @@ class ParityTrial(Trial):
             self.desk.store.update(selection=self.desk.workspace.selection.looking_at(int(faces.ids[row])))
 
 
-def _histogram(found: Parity) -> QWidget:
-    import pyqtgraph as pg
+def _histogram(found: Parity) -> Chart:
+    from facelens.views.plots import Axis, Bars, Chart
 
-    look = theme.current()
     counts, edges = found.histogram()
-    plot = pg.PlotWidget(background=look.base)
-    plot.setAccessibleName(tr("Histogram of 1 − cosine"))
-    plot.setAccessibleDescription(found.sentence())
-    plot.hideButtons()
-    plot.setMenuEnabled(False)
-    plot.setMouseEnabled(False, False)
-    plot.setTitle(tr("pictures per bin"), justify="left", color=look.text2, size="10px")
-    bottom, left = plot.getAxis("bottom"), plot.getAxis("left")
-    for axis in (bottom, left):
-        axis.enableAutoSIPrefix(False)
-        axis.setTextPen(look.text3)
-        axis.setStyle(tickFont=theme.font(10))
-    bottom.setPen(look.line2)
-    left.setPen(None)
-    bottom.setTicks([[(power, f"1e{power}".replace("-", "−")) for power in range(-8, 1, 2)]])
-    bottom.setLabel(tr("1 − cosine, lower is closer"), color=look.text2)
-    places = np.log10(edges)
-    fill = look.q("accent", 0.27)
-    plot.plot(places, counts, stepMode="center", fillLevel=0, brush=fill, pen=pg.mkPen(look.accent, width=1.6))
-    line = pg.InfiniteLine(
-        float(np.log10(1 - found.least)),
-        pen=pg.mkPen(look.text, width=1.6, style=Qt.PenStyle.DashLine),
-        label=tr("pass line {least}", least=found.least),
-        labelOpts={"color": look.text, "position": 0.92, "anchors": [(0, 0.5), (0, 0.5)]},
+    chart = Chart(
+        Axis(tr("1 − cosine, lower is closer"), scale="log", low=float(edges[0]), high=float(edges[-1])),
+        Axis(tr("pictures per bin"), low=0.0),
+        name=tr("Histogram of 1 − cosine"),
+        brush=False,
+        movable=False,
     )
-    plot.addItem(line)
-    plot.setXRange(-8, float(places[-1]), padding=0)
-    plot.setYRange(0, max(1, int(counts.max())) * 1.1, padding=0)
-    return plot
+    chart.set_bars([Bars("pictures", edges, counts, colour="accent", one="{n} picture", many="{n} pictures")])
+    chart.set_decision(1 - found.least, tr("pass line {least}", least=found.least))
+    return chart
 
 
 def _shown(value: float | None, decimals: int) -> str:

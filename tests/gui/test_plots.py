@@ -569,6 +569,18 @@ def test_a_ring_of_what_is_gone(roc: Chart) -> None:
     picture(roc)
 
 
+def test_a_line_to_read_cannot_be_moved(show: Any) -> None:
+    chart = show(Chart(Axis("1 − cosine", scale="log", low=1e-8, high=2.0), Axis("pictures"), movable=False))
+    chart.set_bars([Bars("pictures", np.logspace(-8, 0, 41), np.arange(40), one="{n} picture", many="{n} pictures")])
+    chart.set_decision(1e-3, "pass line 0.999")
+    moved = heard(chart.moved)
+    spot = at(chart, 1e-3, 20)
+    drag(chart, spot, spot + QPoint(60, 0))
+    QTest.keyClick(chart, Qt.Key.Key_Right)
+    assert not moved and chart.decision == 1e-3
+    assert chart._hover is not None and chart._hover.bin, "arrows walk the bins"
+
+
 def test_moving_the_line_paints_no_axis_and_places_no_name_anew(
     show: Any, pump: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
