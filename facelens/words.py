@@ -29,13 +29,16 @@ def _shown(value: object) -> object:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def number(value: float, *, decimals: int = 3) -> str:
-    """A measured value as FaceLens writes it: fixed decimals, true minus.
+def number(value: float, decimals: int = 3, *, sign: bool = False) -> str:
+    """A measured value as FaceLens writes it: fixed decimals, true minus; what rounds to zero has no sign.
 
-    >>> number(-0.0305)
-    '−0.030'
+    >>> number(-0.0305), number(-0.00001, sign=True), number(1.5, 1, sign=True)
+    ('−0.030', '0.000', '+1.5')
     """
-    return f"{value:.{decimals}f}".replace("-", "−")
+    shown = f"{value:+.{decimals}f}" if sign else f"{value:.{decimals}f}"
+    if float(shown) == 0:
+        shown = shown.lstrip("+-")
+    return shown.replace("-", "−")
 
 
 def plural(n: int, one: str, many: str) -> str:

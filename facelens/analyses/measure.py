@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from facelens.words import tr
+from facelens.words import number, tr
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Measure:
         """Whether there is a number that may be shown."""
         return self.value is not None and self.supported
 
-    def text(self, decimals: int = 4, *, sign: bool = False, interval: bool = True) -> str:
+    def text(self, decimals: int = 4, *, sign: bool = False) -> str:
         """As it stands in a table.
 
         >>> Measure(0.9642, 0.957, 0.971).text()
@@ -50,21 +50,9 @@ class Measure:
             return self.why if self.value is not None else tr("n/a: {why}", why=self.why)
         assert self.value is not None
         shown = number(self.value, decimals, sign=sign)
-        if interval and self.low is not None and self.high is not None:
+        if self.low is not None and self.high is not None:
             shown += f" [{number(self.low, decimals, sign=sign)}, {number(self.high, decimals, sign=sign)}]"
         return shown
-
-
-def number(value: float, decimals: int = 4, *, sign: bool = False) -> str:
-    """A number with the true minus sign; a value that rounds to zero has no sign.
-
-    >>> number(-0.00001, 3, sign=True), number(-1.5, 1)
-    ('0.000', '−1.5')
-    """
-    shown = f"{value:+.{decimals}f}" if sign else f"{value:.{decimals}f}"
-    if float(shown) == 0:
-        shown = shown.lstrip("+-")
-    return shown.replace("-", "−")
 
 
 def rate(value: float) -> str:

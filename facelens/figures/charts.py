@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses.evaluation import Evaluation, Report
-from facelens.analyses.measure import Measure, number, rate
+from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import OperatingPoint, Verification
 from facelens.errors import InputError
 from facelens.figures.scales import Array, forward, ticks
 from facelens.figures.style import INK, style
-from facelens.words import escaped, tr
+from facelens.words import escaped, number, tr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from facelens.analyses import verification
 from facelens.analyses.evaluation import Evaluation, Report
-from facelens.analyses.measure import Measure, number, rate
+from facelens.analyses.measure import Measure, rate
 from facelens.analyses.plan import Plan
 from facelens.images.faceset import FaceSet
-from facelens.words import escaped, tr
+from facelens.words import escaped, number, tr
 
 TABLE = 10  # confusable people that are listed
 
@@ -80,7 +80,7 @@ def _verification_lines(found: verification.Verification) -> list[str]:
     rows = [[tr("FAR"), tr("threshold"), tr("real FAR"), tr("false matches"), tr("TAR")]]
     for point in found.points:
         if point.tar.defined:
-            shown = tr("nothing accepted") if point.threshold is None else number(point.threshold)
+            shown = tr("nothing accepted") if point.threshold is None else number(point.threshold, 4)
             rows.append([rate(point.target), shown, f"{point.far:.2e}", f"{point.false_matches:,}", point.tar.text()])
         else:
             rows.append([rate(point.target), point.tar.text()])
@@ -104,9 +104,9 @@ def _accuracy(found: verification.Accuracy) -> str:
     if not found.share.defined:
         return shown
     if found.deviation is not None:
-        shown += f" ± {number(found.deviation)}"
+        shown += f" ± {number(found.deviation, 4)}"
     if found.threshold is not None:
-        t = number(found.threshold)
+        t = number(found.threshold, 4)
         shown += " " + (tr("at {t}", t=t) if found.how == "best" else tr("at {t} on average", t=t))
     return shown
 
@@ -137,7 +137,7 @@ def _rate_text(measure: Measure) -> str:
 def _confusable_lines(report: Report, faces: FaceSet) -> list[str]:
     names = faces.identity.names
     assert report.confused_at is not None
-    told = [tr("People taken for one another, at threshold {t}", t=number(report.confused_at))]
+    told = [tr("People taken for one another, at threshold {t}", t=number(report.confused_at, 4))]
     # Where pairs are only counted, nobody knows whose they are: then the number is of those from the floor up.
     only_counted = report.scores is not None and report.scores.bulk is not None
     rows = [
@@ -146,7 +146,7 @@ def _confusable_lines(report: Report, faces: FaceSet) -> list[str]:
     for one in report.confusable[:TABLE]:
         if one.false_matches:
             who = f"{escaped(names[one.first])}, {escaped(names[one.second])}"
-            rows.append([f"{one.false_matches:,}", f"{one.pairs:,}", number(one.best), who])
+            rows.append([f"{one.false_matches:,}", f"{one.pairs:,}", number(one.best, 4), who])
     return told + (_table(rows) if len(rows) > 1 else ["  " + tr("nobody")])
 
 

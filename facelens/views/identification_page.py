@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from facelens.analyses.evaluation import Evaluation, Report
 from facelens.analyses.identification import Identification, OpenPoint
-from facelens.analyses.measure import Measure, number, rate
+from facelens.analyses.measure import Measure, rate
 from facelens.figures import charts
 from facelens.images.faceset import FaceSet
 from facelens.views import listing
@@ -20,7 +20,7 @@ from facelens.views.frame import Frame, offer_figure, split
 from facelens.views.listing import Listing
 from facelens.views.plots import Axis, Band, Chart, Series, Zone
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
-from facelens.words import tr
+from facelens.words import number, tr
 
 SLIM = 620  # px; under this width the curves stand one over the other
 RANKS = 30  # that are drawn

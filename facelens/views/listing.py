@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from facelens.analyses import identification, verification
 from facelens.analyses.evaluation import Report
 from facelens.analyses.identification import Searches
-from facelens.analyses.measure import number
 from facelens.analyses.retrieval import Queries, per_query
 from facelens.analyses.scores import Scores
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.protocol import Templates
-from facelens.words import plural, tr
+from facelens.words import number, plural, tr
 
 KINDS = (
     "false match", "false non-match", "genuine", "impostor", "gained", "lost", "miss", "hit", "false alarm",

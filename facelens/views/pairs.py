@@ -22,13 +22,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip
 
-from facelens.analyses.measure import number
 from facelens.images.faceset import FaceSet
 from facelens.views import icons, marks, theme
 from facelens.views.controls import draw_text, plain_tip, text_width
 from facelens.views.listing import GAINED, KINDS, LOST, RIGHT, Listing, nothing
 from facelens.views.thumbnails import Thumbnails
-from facelens.words import plural, tr
+from facelens.words import number, plural, tr
 
 CARD, GAP, MARGIN = 72, 6, 8
 FACE, SMALL_FACE = 62, 44

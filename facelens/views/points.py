@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from facelens.analyses.measure import Measure, number, rate
+from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import Verification
 from facelens.session.workspace import Operating
 from facelens.views import listing
 from facelens.views.controls import label
 from facelens.views.standpoint import Side, Standpoint, far_text, figures
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
-from facelens.words import tr
+from facelens.words import number, tr
 
 
 class PointsTable(ResultTable):

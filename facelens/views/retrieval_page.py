@@ -11,7 +11,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from facelens.analyses.evaluation import Evaluation, Report
-from facelens.analyses.measure import Measure, number
+from facelens.analyses.measure import Measure
 from facelens.analyses.retrieval import Queries, Retrieval
 from facelens.images.faceset import FaceSet
 from facelens.images.protocol import Templates
@@ -19,7 +19,7 @@ from facelens.views import listing
 from facelens.views.frame import Frame, split
 from facelens.views.listing import Listing
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
-from facelens.words import plural, tr
+from facelens.words import number, plural, tr
 
 MEANINGS = {
     "P@1": "Share of queries whose nearest picture shows the same person",

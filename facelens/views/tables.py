@@ -32,10 +32,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from facelens.analyses.measure import Measure, number
+from facelens.analyses.measure import Measure
 from facelens.views import theme
 from facelens.views.controls import draw_text, plain_tip, text_width
-from facelens.words import tr
+from facelens.words import number, tr
 
 ROW, TALL = 29, 38  # px; rows of one line and of two
 HEAD, TALL_HEAD = 27, 40

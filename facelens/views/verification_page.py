@@ -15,7 +15,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QMenu, QToolButton, QVBoxLayout, QWidget
 
-from facelens.analyses.measure import Measure, number, rate
+from facelens.analyses.measure import Measure, rate
 from facelens.figures import charts
 from facelens.session.workspace import Operating
 from facelens.views import listing
@@ -25,7 +25,7 @@ from facelens.views.listing import Listing
 from facelens.views.plots import Axis, Band, Bars, Chart, Point, Series, Zone
 from facelens.views.points import ConfusableTable, PointsTable, SliceTable, SummaryTable, ThresholdBench
 from facelens.views.standpoint import Side, Standpoint, figures
-from facelens.words import tr
+from facelens.words import number, tr
 
 SNAP = 0.02  # decades from a row at which the line jumps to it
 MORE_FARS = (0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 1e-4, 1e-5, 1e-6, 1e-7)

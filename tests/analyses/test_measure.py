@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from facelens.analyses.measure import Measure, number, rate
+from facelens.analyses.measure import Measure, rate
 
 
 def test_a_value_without_support_shows_its_reason_only() -> None:
@@ -18,9 +18,8 @@ def test_no_value_is_not_a_number() -> None:
     assert measure.text() == "n/a: no genuine pair"
 
 
-def test_an_interval_may_be_left_out() -> None:
-    measure = Measure(0.5).with_interval(0.4, 0.6)
-    assert measure.text(2) == "0.50 [0.40, 0.60]" and measure.text(2, interval=False) == "0.50"
+def test_an_interval_is_shown_where_there_is_one() -> None:
+    assert Measure(0.5).with_interval(0.4, 0.6).text(2) == "0.50 [0.40, 0.60]"
     assert Measure(0.5).with_interval(None, None).text(2) == "0.50"
 
 
@@ -29,7 +28,3 @@ def test_an_interval_may_be_left_out() -> None:
 )
 def test_rates(value: float, shown: str) -> None:
     assert rate(value) == shown
-
-
-def test_signs() -> None:
-    assert number(0.5, 1, sign=True) == "+0.5" and number(-0.5, 1) == "−0.5" and number(-0.04, 1) == "0.0"
