@@ -71,9 +71,11 @@ def test_two_processes_come_to_the_same_model_as_one(tmp_path: Path, name: str) 
         "attributes": "{grid=[2, 2]}",
     }[name]
     changes = ["steps=8", "epochs=0", "batch.people=4", "batch.pictures=2", f"network.options={options}", "log=1"]
-    changes += ["optimiser.rate=0.001", "schedule.warmup=0", "validation.share=0.34"]
+    changes += ["schedule.warmup=0", "validation.share=0.34"]
+    # Not adam: it takes whole steps where a gradient is nothing but rounding.
+    changes += ["optimiser.kind=sgd", "optimiser.rate=0.001"]
     if name == "attributes":
-        changes += ["network.architecture=small_plain", "loss.attributes={odd='odd'}", "optimiser.kind=sgd"]
+        changes += ["network.architecture=small_plain", "loss.attributes={odd='odd'}"]
     single = [sys.executable, "-m", "facelens", "train", name, "--gallery", str(tmp_path / "gallery")]
     run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
     for count, start in ((1, []), (2, [sys.executable, *run])):
