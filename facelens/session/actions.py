@@ -19,6 +19,21 @@ def always(workspace: Workspace) -> str:
     return ""
 
 
+def recipe_ready(workspace: Workspace) -> str:
+    """Needs a recipe that can be trained as it is."""
+    if workspace.draft is None:
+        return tr("Needs a recipe. Choose one first (Train a model).")
+    from facelens.session.draft import reason
+
+    return reason(workspace.draft, gallery=workspace.faces is not None)
+
+
+def run_unfinished(workspace: Workspace) -> str:
+    """Needs a training that was stopped."""
+    run = workspace.run
+    return "" if run is not None and not run.files else tr("No training is waiting to go on.")
+
+
 def gallery_open(workspace: Workspace) -> str:
     """Needs a gallery."""
     return "" if workspace.faces is not None else tr("Needs a gallery. Open one first (Ctrl+O).")
@@ -198,6 +213,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("model.feed", "Feeding what-if…", "Models", (), "sliders", "Other channel orders, scalings and crops on a sample of the gallery", needs=model_usable),
     Action("model.swap", "Swap the old and the new model", "Models", ("\\",), "swap", "The old one is dashed in every chart, the new one solid", needs=two_models),
     Action("model.remove", "Take the model off the list", "Models", (), "minus", "The file and its vectors on disk stay", needs=model_loaded),
+    Action("training.show", "Train a model…", "Models", (), "play", "What the papers train, on a gallery of yours or on drawn people", line_above=True),
+    Action("training.open", "Open recipe…", "Models", (), "folder", "A TOML file that says what is trained and how"),
+    Action("training.start", "Start training", "Models", (), "play", "The recipe on the training page", needs=recipe_ready),
+    Action("training.stop", "Stop training", "Models", (), "stop", "After the step at hand; what was learned is saved"),
+    Action("training.resume", "Resume training", "Models", (), "play", "From the last step that is saved", needs=run_unfinished),
     Action("vectors.import", "Import vectors…", "Models", (), "download", "Vectors made elsewhere: npy, npz, Parquet, TSV, safetensors", needs=gallery_open, line_above=True),
     Action("vectors.export", "Export vectors…", "Models", (), "export", "npz, Parquet, or TSV with a sprite", needs=vectors_there),
     Action("vectors.delete", "Delete vectors…", "Models", (), "trash", "Of the model that is looked at, for this gallery", needs=vectors_there),

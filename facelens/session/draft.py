@@ -100,10 +100,8 @@ class Draft:
     @property
     def taken(self) -> bool:
         """Whether the folder holds a training."""
-        from facelens.session.training import RUN
-
         known = places(self.recipe, self.out) if self.recipe is not None else [("", self.out)]
-        return any(path.exists() for path in (self.out / RUN, *(place / STATE for _, place in known)))
+        return any((place / STATE).exists() for _, place in known)
 
 
 def of_run(recipe: Recipe, *, source: Source, out: Path) -> Draft:
@@ -148,10 +146,8 @@ def value_of(text: str) -> Any:
     return text
 
 
-def reason(draft: Draft | None, *, gallery: bool) -> str:
+def reason(draft: Draft, *, gallery: bool) -> str:
     """Why a draft cannot be trained as it is, "" where it can; `gallery`: whether one is open."""
-    if draft is None:
-        return tr("Choose a recipe first.")
     if draft.problem is not None:
         return str(draft.problem)
     if draft.missing:

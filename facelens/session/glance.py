@@ -8,7 +8,7 @@ from typing import Literal
 
 from facelens.images import readers
 
-Kind = Literal["gallery", "model", "detector", "vectors", "table", ""]
+Kind = Literal["gallery", "model", "detector", "vectors", "recipe", "table", ""]
 
 MODELS = (".pth", ".pt", ".ckpt", ".safetensors", ".onnx", ".pkl")
 VECTORS = (".npy", ".npz", ".parquet", ".tsv", ".safetensors")
@@ -18,7 +18,7 @@ _DETECTOR = 2 << 20  # bytes; YuNet has a quarter of a megabyte
 
 
 def glance(path: Path) -> Kind:
-    """A gallery, a model, a face detector, vectors, a table that may list pictures or vectors, or "" for none."""
+    """A gallery, a model, a detector, vectors, a recipe, a table that may list pictures or vectors, or "" for none."""
     suffix = path.suffix.lower()
     if path.is_dir():
         return "gallery"
@@ -26,6 +26,8 @@ def glance(path: Path) -> Kind:
         return "detector" if _finds_faces(path) else "model"
     if suffix in (".pth", ".pt", ".ckpt", ".pkl"):
         return "model"
+    if suffix == ".toml":
+        return "recipe"
     if suffix == ".npy":
         return "vectors"
     if suffix == ".safetensors":

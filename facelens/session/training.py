@@ -216,11 +216,12 @@ def words(row: object) -> str:
     """A row of history for a terminal.
 
     >>> words({"step": 20, "steps": 100, "rate": 0.1, "terms": {"loss": 1.5}})
-    '      20 of 100  rate 0.1  loss 1.500'
+    ' 20 of 100  rate 0.1  loss 1.500'
     """
     if not isinstance(row, dict):
         raise InputError(tr("This is no row of a training."))
-    parts = [row.get("stage", ""), f"{row['step']:>8,} of {row['steps']:,}", f"rate {row['rate']:.4g}"]
+    total = f"{row['steps']:,}"
+    parts = [row.get("stage", ""), f"{row['step']:>{len(total)},} of {total}", f"rate {row['rate']:.4g}"]
     parts += [_numbers(row.get(part, {})) for part in ("terms", "facts", "validation")]
     return "  ".join(filter(None, parts))
 

@@ -78,6 +78,11 @@ class Commands:
             "model.feed": self._feeding,
             "model.swap": lambda: window.modelling.swap(),
             "model.remove": lambda: window.modelling.remove(self.workspace.model),
+            "training.show": lambda: window.stage.show_page("training"),
+            "training.open": self._open_recipe,
+            "training.start": lambda: self._train("start"),
+            "training.stop": lambda: window.jobs.cancel_slot("train"),
+            "training.resume": lambda: self._train("resume"),
             "vectors.import": self._import_vectors,
             "vectors.export": self._export_vectors,
             "vectors.delete": lambda: window.modelling.delete_vectors(self.workspace.model),
@@ -191,6 +196,18 @@ class Commands:
         self.window.stage.show_page("models")
         self.window.store.update(model=name)
         self.window.stage.panels["models"].propose(card)  # type: ignore[attr-defined]
+
+    def _open_recipe(self) -> None:
+        if name := QFileDialog.getOpenFileName(self.window, tr("Open a recipe"), "", tr("Recipes") + " (*.toml)")[0]:
+            self.window.open_recipe(Path(name))
+
+    def _train(self, what: str) -> None:
+        self.window.stage.show_page("training")
+        work = self.window.stage.panels["training"].work  # type: ignore[attr-defined]
+        if work.job() is not None:
+            self.window.statusBar().showMessage(tr("A training is running; stop it first."), 6000)
+        else:
+            getattr(work, what)()
 
     def _import_vectors(self) -> None:
         kinds = tr("Vectors") + f" ({' '.join('*' + ending for ending in VECTORS)})"

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -15,9 +17,10 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
 from facelens.figures.scales import Array
+from facelens.session.training import Row
 from facelens.views import theme
 from facelens.views.controls import FlowLayout, draw_text, plain_tip, text_width
-from facelens.views.plots import Axis, Chart, Series, Zone
+from facelens.views.plots import Axis, Band, Chart, Series, Zone
 from facelens.words import tr
 
 HUES = (85, 195, 325, 40, 285, 145, 240, 10)  # degrees, far from each other in this order
@@ -33,6 +36,7 @@ class Curve:
     steps: Array
     values: Array
     leads: bool = False
+    band: tuple[Array, Array] | None = None  # lower and upper end
 
     @property
     def last(self) -> float:
@@ -46,7 +50,7 @@ class Curves(QWidget):
 
     def __init__(self, title: str, *, name: str, low: float | None = None, high: float | None = None) -> None:
         super().__init__()
-        self._title, self._low, self._high = title, low, high
+        self.title, self.low, self._high = title, low, high
         self._curves: tuple[Curve, ...] = ()
         self._steps = 1
         self._log = False
@@ -86,8 +90,8 @@ class Curves(QWidget):
         return Axis(tr("step"), low=0.0, high=float(self._steps), form=_count)
 
     def _y(self) -> Axis:
-        low = None if self._log else self._low
-        return Axis(self._title, scale="log" if self._log else "linear", low=low, high=self._high, form=short)
+        low = None if self._log else self.low
+        return Axis(self.title, scale="log" if self._log else "linear", low=low, high=self._high, form=short)
 
     def _fill(self) -> None:
         names = [one.name for one in self._curves]
@@ -117,7 +121,8 @@ class Curves(QWidget):
                 series.append(Series(f"start {one.name}", across, level, reference=True, colour=shade(place)))
         for place, one in sorted(shown, key=lambda found: found[1].leads):
             look = {"colour": "text"} if one.leads else {"colour": shade(place), "width": 1.6, "dash": dash(place)}
-            series.append(Series(one.name, one.steps, one.values, headline=short(one.last), **look))  # type: ignore[arg-type]
+            band = Band(*one.band) if one.band is not None else None
+            series.append(Series(one.name, one.steps, one.values, headline=short(one.last), band=band, **look))  # type: ignore[arg-type]
         self.chart.set_series(series)
         self.chart.describe = lambda mark: self._card(mark.key, mark.index)
 
@@ -140,7 +145,9 @@ class Key(QAbstractButton):
     def show_value(self, curve: Curve, place: int) -> None:
         """What the curve is at, and the place that decides how it is drawn."""
         self._leads, self._place = curve.leads, place
-        self._value = short(curve.last)
+        before, self._value = self._value, short(curve.last)
+        if len(before) != len(self._value):
+            self.updateGeometry()
         self.setAccessibleName(f"{curve.name} {self._value}")
         self.setToolTip(
             plain_tip(tr("{name}, last {value}. Click to hide or show it", name=curve.name, value=self._value))
@@ -148,7 +155,8 @@ class Key(QAbstractButton):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(round(28 + text_width(self.text(), 10, self._leads) + 6 + text_width("0.0000", 10) + 12), 18)
+        value = max(text_width("0.0000", 10), text_width(self._value, 10))
+        return QSize(round(48 + text_width(self.text(), 10, self._leads) + value), 18)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         now, painter = theme.current(), QPainter(self)
@@ -165,6 +173,44 @@ class Key(QAbstractButton):
         ink = "text" if on else "text3"
         draw_text(painter, QRectF(28, 0, wide + 4, 18), self.text(), ink, 10, bold=self._leads)
         draw_text(painter, QRectF(34 + wide, 0, self.width() - wide - 34, 18), self._value if on else "", "text3", 10)
+
+
+def steps_of(rows: Sequence[Row]) -> Array:
+    """(n,) the step of each row."""
+    return np.array([row["step"] for row in rows], np.float64)
+
+
+def curves_of(
+    rows: Sequence[Row],
+    part: str,
+    *,
+    lead: str = "",
+    only: Sequence[str] = (),
+    but: Sequence[str] = (),
+    words: Mapping[str, str] = MappingProxyType({}),
+) -> list[Curve]:
+    """A curve for each name in a part of the rows that has numbers; `words` are what people call some."""
+    inside: list[Mapping[str, Any]] = [row.get(part, {}) for row in rows]
+    names = dict.fromkeys(
+        name
+        for told in inside
+        for name, value in told.items()
+        if isinstance(value, (int, float)) and (not only or name in only) and name not in but
+    )
+    at = steps_of(rows)
+    return [
+        Curve(_called(name, words), at, np.array([_number(told.get(name)) for told in inside]), name == lead)
+        for name in names
+    ]
+
+
+def _called(name: str, words: Mapping[str, str]) -> str:
+    *which, last = name.split(" ")
+    return " ".join([*which, tr(words[last]) if last in words else last.replace("_", " ")])
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 def shade(place: int) -> str:
@@ -193,7 +239,7 @@ def _count(value: float) -> str:
 
 def far_apart(curves: Sequence[Curve]) -> bool:
     """Whether some curves would lie flat on the axis beside the others, and a logarithmic one can show them all."""
-    levels = [np.nanmedian(one.values) for one in curves if np.isfinite(one.values).any()]
-    if len(levels) < 2 or any(np.nanmin(one.values) <= 0 for one in curves if np.isfinite(one.values).any()):
+    known = [one.values for one in curves if np.isfinite(one.values).any()]
+    if len(known) < 2 or any(np.nanmin(values) <= 0 for values in known):
         return False
-    return bool(max(levels) > MAGNITUDES * min(levels))
+    return bool(max(np.nanmax(values) for values in known) > MAGNITUDES * min(np.nanmedian(values) for values in known))

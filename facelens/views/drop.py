@@ -19,6 +19,7 @@ TITLES = {
     "model": ("Use as a model", ""),
     "detector": ("Find faces with this detector", "in the open gallery"),
     "vectors": ("Import as vectors", "for the open gallery"),
+    "recipe": ("Train this recipe", ""),
     "add": ("Add to the open gallery", "identities are joined by name"),
     "pairs": ("Use as the test of the open gallery", "compare the pairs it lists"),
 }
@@ -60,6 +61,9 @@ class DropVeil(QWidget):
         elif kind == "detector":
             self.targets = ("detector",)
             self.text = " · ".join((self.text, tr("a face detector (YuNet)")))
+        elif kind == "recipe":
+            self.targets = ("recipe",)
+            self.text = " · ".join((self.text, tr("a recipe; nothing starts by itself")))
         elif kind == "vectors":
             self.targets = ("vectors",)
             if not may_add:
@@ -136,7 +140,7 @@ class DropVeil(QWidget):
     def _large(self, painter: QPainter, box: QRectF, key: str) -> None:
         refused = bool(self.problem)
         middle = box.center().y()
-        icon = "cross" if refused else {"model": "cube", "detector": "search"}.get(key, "download")
+        icon = "cross" if refused else {"model": "cube", "detector": "search", "recipe": "play"}.get(key, "download")
         mark = QRectF(box.center().x() - 20, middle - 62, 40, 40)
         icons.paint(painter, mark, icon, "bad" if refused else "accent", width=0.9)
         title = tr(TITLES[key][0])

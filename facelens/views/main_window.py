@@ -142,7 +142,12 @@ class MainWindow(QMainWindow):
             remember=remember,
         )
         self.modelling = Modelling(self.desk, self)
-        self.opening = Opening(self.desk, choose=self._on_choice, opened=self.modelling.look_up_all)
+        self.opening = Opening(
+            self.desk,
+            choose=self._on_choice,
+            opened=self.modelling.look_up_all,
+            sampled=self.modelling.load_sample,
+        )
         self.finding = Finding(
             self.desk,
             say=lambda title, text: self.notices.show(title, text, kind="info"),
@@ -563,6 +568,8 @@ class MainWindow(QMainWindow):
                     self.open_model(path)
         elif paths and doing == "detector":
             self.find_faces(paths[0])
+        elif paths and doing == "recipe":
+            self.open_recipe(paths[0])
         elif paths and doing == "vectors":
             self.import_vectors(paths[0])
         elif paths and doing == "pairs":
@@ -577,6 +584,11 @@ class MainWindow(QMainWindow):
             return
         self.stage.show_page("models")
         self.modelling.load(path)
+
+    def open_recipe(self, path: Path) -> None:
+        """Show the training page with a recipe file; nothing starts by itself."""
+        self.stage.show_page("training")
+        self.stage.panels["training"].open_recipe(path)  # type: ignore[attr-defined]
 
     def find_faces(self, detector: Path | None = None) -> None:
         """Ask how to find the faces of the open gallery; a `detector` without one is kept for later."""
@@ -628,6 +640,8 @@ class MainWindow(QMainWindow):
         self._keep_layout()
         size = self.stage.panels["gallery"].grid.thumbnail_size  # type: ignore[attr-defined]
         self.desk.settle(geometry=bytes(self.saveGeometry().data()), thumbnail_size=size)
+        if any(job.request.long for job in self.jobs.running):
+            self.hide()  # what was learned is saved first, which may take a moment
         # Work first, widgets after: nothing may report to a widget that is gone.
         self.jobs.shutdown()
         self.bridge.close()

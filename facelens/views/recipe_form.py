@@ -52,6 +52,7 @@ class RecipeForm(QWidget):
 
     chosen = Signal(object)  # a recipe's name, or a file
     changed = Signal(object)  # the draft as it is now
+    given = Signal(str, str)  # a model's role and its file
     started = Signal()
     moved = Signal()  # into another folder
 
@@ -167,17 +168,20 @@ class RecipeForm(QWidget):
     def _build_foot(self) -> QVBoxLayout:
         self.problem = label(name="problem", wrap=True)
         self.problem.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.note = label(
+            tr("This folder holds a training. What is changed here goes into another one."), name="small", wrap=True
+        )
         self.start = QPushButton(tr("Start"))
         self.start.setObjectName("primary")
         self.start.setMinimumHeight(32)
         self.start.clicked.connect(self.started)
-        self.elsewhere = QPushButton(tr("Use another folder"))
-        self.elsewhere.setToolTip(tr("Trains anew beside it"))
+        self.elsewhere = QPushButton(tr("Train anew in another folder"))
+        self.elsewhere.setToolTip(tr("With the same recipe, from the beginning"))
         self.elsewhere.clicked.connect(self.moved)
         foot = QVBoxLayout()
         foot.setContentsMargins(12, 8, 12, 12)
         foot.setSpacing(8)
-        for part in (self.problem, self.elsewhere, self.start):
+        for part in (self.problem, self.note, self.elsewhere, self.start):
             foot.addWidget(part)
         return foot
 
@@ -292,10 +296,9 @@ class RecipeForm(QWidget):
     def _show_foot(self, draft: Draft, *, running: bool) -> None:
         why = reason(draft, gallery=self._workspace.faces is not None)
         taken = not running and draft.taken
-        if taken:
-            why = tr("This folder holds a training. Resume it at the right, or train anew in another one.")
-        self.problem.setText("" if running else why)
-        self.problem.setVisible(bool(why) and not running)
+        self.note.setVisible(taken)
+        self.problem.setText(why)
+        self.problem.setVisible(bool(why) and not running and not taken)
         self.elsewhere.setVisible(taken)
         self.start.setVisible(not taken)
         self.start.setEnabled(not running and not why)
@@ -350,15 +353,7 @@ class RecipeForm(QWidget):
                 if self.draft is not None and self.draft.recipe is not None:
                     self._fill_role(role, combo, getattr(self.draft.recipe.models, role), self._workspace)
                 return
-        self._set({f"models.{role}": file, **self._network_of(role, file)})
-
-    def _network_of(self, role: str, file: str) -> dict[str, Any]:
-        """Weights to start from bring their network with them; what the recipe adds to its options stays."""
-        found = next((one for one in self._workspace.models if str(one.path) == file), None)
-        if role != "start" or found is None or self.draft is None or self.draft.recipe is None:
-            return {}
-        options = {**self.draft.recipe.network.options, **found.card.options}
-        return {"network.architecture": found.card.architecture, "network.options": options}
+        self.given.emit(role, file)
 
     def _on_out(self) -> None:
         if self.out.isModified() and self.out.text().strip():
@@ -389,7 +384,10 @@ class Editor(QPlainTextEdit):
         self._marked = 0
         self.setViewportMargins(34, 0, 0, 0)
         self.updateRequest.connect(lambda *_: self._numbers.update())
-        theme.themes.changed.connect(lambda: self.mark(self._marked))
+        theme.themes.changed.connect(self._on_theme_changed)
+
+    def _on_theme_changed(self) -> None:
+        self.mark(self._marked)
 
     def mark(self, number: int) -> None:
         """Show a line as the one that is wrong; 0 for none."""

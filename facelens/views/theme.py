@@ -405,6 +405,7 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 #chip QToolButton {{ padding: 0; border-radius: 7px; }}
 #banner {{ background: {mix(t.base, t.warn, 0.14)}; border: none; border-left: 3px solid {t.warn}; }}
 #notice {{ background: {t.raised}; border: 1px solid {t.line2}; border-left: 3px solid {t.bad}; border-radius: 6px; }}
+#notice[kind="info"] {{ border-left-color: {t.accent}; }}
 #mono {{ background: {t.sunk}; border: 1px solid {t.line}; color: {t.text2}; padding: 4px; }}
 QToolBar#toolbar {{ padding: 0; spacing: 0; }}
 QPushButton#find {{ background: {t.field}; border: 1px solid {t.edge}; color: {t.text3}; text-align: left;

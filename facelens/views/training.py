@@ -38,17 +38,51 @@ class Trainer:
     # -- what is asked
 
     def choose(self, name: str | Path) -> None:
-        """Take a recipe of FaceLens, or a file."""
-        self.change(Draft.of(name, source=self._usual_source(), root=self._root()))
+        """Take a recipe of FaceLens, or a file; the models it needs are those that are compared."""
+        self.desk.store.update(draft=Draft.of(name, source=self._usual_source(), root=self._root()), initiator=self)
+        workspace = self.desk.workspace
+        assert workspace.draft is not None
+        a, b = workspace.model_a, workspace.model_b
+        usual = {
+            "old": a or b,
+            "new": b if a else "",
+            "gallery": a or b,
+            "query": b if a else "",
+            "start": workspace.model,
+        }
+        for role in workspace.draft.missing:
+            found = workspace.inspection(usual.get(role, ""))
+            if found is not None:
+                self.give(role, str(found.path))
+
+    def give(self, role: str, file: str) -> None:
+        """Use a model in a role; weights to start from bring their network with them."""
+        draft = self.desk.workspace.draft
+        if draft is None:
+            return
+        values: dict[str, Any] = {f"models.{role}": file}
+        found = next((one for one in self.desk.workspace.models if str(one.path) == file), None)
+        if role == "start" and found is not None and draft.recipe is not None:
+            values["network.architecture"] = found.card.architecture
+            values["network.options"] = {**draft.recipe.network.options, **found.card.options}
+        try:
+            self.change(draft.with_values(values))
+        except InputError as error:
+            self.desk.notify(error)
 
     def change(self, draft: Draft) -> None:
-        """Ask for something else."""
+        """Ask for something else; a folder that is taken by what was trained before is left for another."""
+        before = self.desk.workspace.draft
+        if before is not None and before.out == draft.out and before != draft and draft.taken:
+            draft = replace(draft, out=free(draft.out.parent / draft.title))
         self.desk.store.update(draft=draft, initiator=self)
+        if draft.taken and self.job() is None:
+            self.look_into(draft.out)
 
     def another_folder(self) -> None:
         """Train into a folder that is not taken."""
         if (draft := self.desk.workspace.draft) is not None:
-            self.change(replace(draft, out=free(draft.out.parent / draft.title)))
+            self.desk.store.update(draft=replace(draft, out=free(draft.out.parent / draft.title)), initiator=self)
 
     def _usual_source(self) -> Source:
         return "open" if self.desk.workspace.faces is not None else "drawn"
@@ -60,7 +94,7 @@ class Trainer:
     # -- what a folder holds
 
     def look_into(self, folder: Path, *, offer: bool = False) -> None:
-        """Show the training that a folder holds; with `offer` only where it is not finished."""
+        """Show the training that a folder holds; with `offer` as the one to go on with, if it is not finished."""
         request = Request(
             title=tr("Read {name}", name=escaped(folder.name)),
             call=_held,
@@ -76,13 +110,17 @@ class Trainer:
             run: Run | None = job.result  # type: ignore[assignment]
             if run is None or self.job() is not None or (offer and run.files):
                 return
-            self._show(run)
+            if offer:
+                self._ask_again(run)
+            if run.step:
+                self.desk.store.update(run=run, initiator=self)
 
         self.desk.jobs.submit(request, then=then)
 
-    def _show(self, run: Run) -> None:
+    def _ask_again(self, run: Run) -> None:
+        """What a training was begun with is what is asked."""
         source: Source = "stated" if run.recipe.data.gallery else "open" if run.name else "drawn"
-        self.desk.store.update(run=run, draft=of_run(run.recipe, source=source, out=run.folder), initiator=self)
+        self.desk.store.update(draft=of_run(run.recipe, source=source, out=run.folder), initiator=self)
 
     # -- doing it
 
@@ -95,10 +133,12 @@ class Trainer:
         """Train what is asked, from the beginning."""
         workspace = self.desk.workspace
         draft = workspace.draft
+        if draft is None:
+            return
         if why := reason(draft, gallery=workspace.faces is not None):
             self.desk.tell(why)
             return
-        assert draft is not None and draft.final is not None
+        assert draft.final is not None
         if draft.taken:
             self.look_into(draft.out)
             return
@@ -130,8 +170,16 @@ class Trainer:
             )
             self.desk.store.update(run=replace(run, error=error), initiator=self)
             return
-        self._show(run)
+        draft = workspace.draft
+        if draft is None or draft.out != run.folder:
+            self._ask_again(run)
         self._submit(replace(run, error=None), workspace.faces if here or joined else None)
+
+    def forgive(self) -> None:
+        """Say no more about why the last training failed."""
+        run = self.desk.workspace.run
+        if run is not None and run.error is not None:
+            self.desk.store.update(run=replace(run, error=None), initiator=self)
 
     def stop(self) -> None:
         """End it after the step at hand; what was learned is saved."""

@@ -56,6 +56,9 @@ def test_shortcuts_of_the_window_do_not_clash(browsing: MainWindow) -> None:
     assert seen["Ctrl+K"] == "palette.open" and seen["?"] == "keys.show" and seen["Ctrl+1"] == "layout.browse"
 
 
+TRAINING = {"training.start", "training.resume"}  # see test_training.py
+
+
 def test_disabled_actions_say_why(window: MainWindow) -> None:
     for spec in ACTIONS:
         action = window.actions_by_id[spec.id]
@@ -78,7 +81,7 @@ def test_buttons_of_the_toolbar_follow_their_action(browsing: MainWindow, settle
 
 
 def test_every_action_on_an_empty_window(window: MainWindow, dialogs: list[str], settle: Callable) -> None:
-    for id in BY_ID.keys() - {"application.quit"}:
+    for id in BY_ID.keys() - {"application.quit", *TRAINING}:
         window.actions_by_id[id].trigger()
         window.act(id)
         settle(window)
@@ -101,8 +104,10 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         "vectors.export",
         "vectors.delete",
     }  # see test_models.py
-    of_results = {id for id in BY_ID if id.startswith("evaluate.") and id != "evaluate.show"}  # see evaluation/test_exports.py
-    for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models, *of_results}:
+    of_results = {
+        id for id in BY_ID if id.startswith("evaluate.") and id != "evaluate.show"
+    }  # see evaluation/test_exports.py
+    for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models, *of_results, *TRAINING}:
         window.store.update(faces=full.faces, source=full.source, diagnosis=full.diagnosis)
         window.store.update(
             arrangement=Arrangement(filter="blur >= 0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 
 from facelens.images.faceset import FaceSet
 from facelens.session.actions import ACTIONS, BY_ID, MENUS
+from facelens.session.draft import Draft
 from facelens.session.selection import Selection
+from facelens.session.training import Run
 from facelens.session.workspace import Arrangement, Workspace
 
 MODEL_ACTIONS = {
@@ -24,6 +27,7 @@ MODEL_ACTIONS = {
     "vectors.delete",
 }
 ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate.policy", "evaluate.figure"}
+TRAINING_ACTIONS = {"training.start", "training.resume"}
 
 
 def gallery(people: int = 2, faces: int = 6) -> FaceSet:
@@ -72,6 +76,7 @@ def test_without_a_gallery_the_reason_names_the_next_step() -> None:
     said = reasons(Workspace())
     assert "select.all" in said and "figure.export" in said and "doctor.run" in said
     assert {"gallery.open", "palette.open", "keys.show", "select.none", "application.quit"}.isdisjoint(said)
+    assert said.pop("training.start").startswith("Needs a recipe.") and said.pop("training.resume")
     assert {said[id] for id in said.keys() - MODEL_ACTIONS} == {"Needs a gallery. Open one first (Ctrl+O)."}
     assert {said[id] for id in MODEL_ACTIONS} == {"Needs a model. Open one first (Ctrl+M)."}
 
@@ -82,10 +87,16 @@ def test_reasons_follow_the_workspace() -> None:
     bare = Workspace(faces=faces)
     assert reasons(bare).keys() == {
         "find.clear", "view.loupe", "view.compare", "select.identity", "faces.exclude", "faces.include_all",
-        "faces.copy_paths", *MODEL_ACTIONS, *ANSWER_ACTIONS,
+        "faces.copy_paths", *MODEL_ACTIONS, *ANSWER_ACTIONS, *TRAINING_ACTIONS,
     }  # fmt: skip
     chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
-    assert reasons(chosen).keys() == {"find.clear", "faces.include_all", *MODEL_ACTIONS, *ANSWER_ACTIONS}
+    assert reasons(chosen).keys() == {
+        "find.clear",
+        "faces.include_all",
+        *MODEL_ACTIONS,
+        *ANSWER_ACTIONS,
+        *TRAINING_ACTIONS,
+    }
     many = Workspace(faces=faces, selection=Selection(ids=ids[:5], current=int(ids[0])))
     assert reasons(many)["view.compare"] == "Needs two to four selected faces; 5 are selected."
     nothing = Workspace(faces=faces, arrangement=Arrangement(filter="zebra"))
@@ -102,3 +113,13 @@ def test_one_is_said_as_one() -> None:
     assert reasons(one)["view.compare"] == "Needs two to four selected faces; 1 is selected."
     none = Workspace(faces=faces, selection=Selection(ids=np.zeros(0, np.int64)))
     assert reasons(none)["view.compare"] == "Needs two to four selected faces; none is selected."
+
+
+def test_training_needs_a_recipe_that_can_be_trained(tmp_path: Path) -> None:
+    draft = Draft.of("bct", source="drawn", root=tmp_path)
+    assert "old model" in reasons(Workspace(draft=draft))["training.start"]
+    assert "training.start" not in reasons(Workspace(draft=draft.with_values({"models.old": "a.pth"})))
+    assert "no TOML" in reasons(Workspace(draft=replace(draft, text="[[")))["training.start"]
+    run = Run(tmp_path, Draft.of("cosface", source="drawn", root=tmp_path).final)  # type: ignore[arg-type]
+    assert "training.resume" not in reasons(Workspace(run=run))
+    assert "training.resume" in reasons(Workspace(run=replace(run, files=(tmp_path / "checkpoint.safetensors",))))

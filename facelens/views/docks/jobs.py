@@ -35,7 +35,7 @@ def progress_text(job: Job) -> str:
         case State.DONE:
             parts = [tr("{n} done", n=_count(job, job.total))] if job.total and job.request.unit else [tr("done")]
             if job.started is not None and job.finished is not None:
-                parts.append(_duration(job.finished - job.started))
+                parts.append(duration(job.finished - job.started))
             return " · ".join(parts)
     parts = []
     if job.total and job.request.unit:
@@ -47,7 +47,7 @@ def progress_text(job: Job) -> str:
     if job.rate and job.rate >= 1 and job.request.unit not in ("bytes", ""):
         parts.append(tr("{rate} {unit}/s", rate=round(job.rate), unit=job.request.unit))
     if job.eta_seconds is not None:
-        parts.append(tr("{time} left", time=_duration(job.eta_seconds, fine=False)))
+        parts.append(tr("{time} left", time=duration(job.eta_seconds, fine=False)))
     return " · ".join(parts) or tr("starting")
 
 
@@ -55,7 +55,7 @@ def _count(job: Job, n: int) -> str | int:
     return amount(n) if job.request.unit == "bytes" else n
 
 
-def _duration(seconds: float, *, fine: bool = True) -> str:
+def duration(seconds: float, *, fine: bool = True) -> str:
     """For people; `fine` shows tenths of a second, which an estimate does not have."""
     if seconds < 10 and fine:
         return f"{seconds:.1f} s"
