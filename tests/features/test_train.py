@@ -230,8 +230,8 @@ def test_resuming_something_else_is_refused(faces: FaceSet, tmp_path: Path) -> N
 
 
 def test_a_loss_that_is_no_number_ends_it(faces: FaceSet, tmp_path: Path) -> None:
+    told = ["optimiser.kind=sgd", "optimiser.rate=100.0", "optimiser.decay=1.0"]
     with pytest.raises(InputError, match="no number any more"):
-        told = ["optimiser.kind=sgd", "optimiser.rate=100.0", "optimiser.decay=1.0"]
         train(small("cosface", *told, steps=200), tmp_path, faces=faces)
 
 
