@@ -62,15 +62,17 @@ def rate_interval(draws: NDArray[np.float64], n: int) -> tuple[float, float] | N
 
 
 def widened(low: float, high: float, n: int) -> tuple[float, float]:
-    """Limits of a rate over `n` things; those without any width at 0 or 1 by the rule of 3.
+    """Limits of a rate over `n` things; those that reach 0 or 1 are no narrower than the rule of 3 says.
 
-    One error among n has about the same limit, because its person is drawn up to three times.
+    One error among n has about the same limit, because its person is drawn up to three times; so a rate that is higher
+    never has a limit that is lower.
+
+    >>> widened(1.0, 1.0, 30), widened(0.98, 1.0, 30), widened(0.6, 1.0, 30)
+    ((0.9, 1.0), (0.9, 1.0), (0.6, 1.0))
     """
     reach = min(1.0, 3 / n) if n else 1.0
-    at_zero, at_one = (abs(low - end) + abs(high - end) < 1e-12 for end in (0, 1))  # but for the last digits of a sum
-    if at_one:
-        return 1 - reach, high
-    return (low, reach) if at_zero else (low, high)
+    at_zero, at_one = abs(low) < 1e-12, abs(high - 1) < 1e-12  # but for the last digits of a sum
+    return (min(low, 1 - reach) if at_one else low), (max(high, reach) if at_zero else high)
 
 
 @dataclass(frozen=True, eq=False)

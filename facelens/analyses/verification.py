@@ -573,8 +573,8 @@ def _curve(scores: Scores, draws: Draws | None, *, tick: Tick) -> Curve:
             edge = (1 - bootstrap.LEVEL) / 2
             limits = np.quantile(np.array(drawn), [edge, 1 - edge], axis=0)
             low, high = np.interp(far, targets, limits[0]), np.interp(far, targets, limits[1])
-            low[low == 1] = bootstrap.widened(1, 1, m)[0]
-            high[high == 0] = bootstrap.widened(0, 0, m)[1]
+            low = np.minimum(low, bootstrap.widened(1, 1, m)[0])
+            high = np.maximum(high, bootstrap.widened(0, 0, m)[1])
     return Curve(steps.threshold[places], far, tar, low, high)
 
 
