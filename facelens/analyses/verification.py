@@ -162,7 +162,7 @@ class Folds:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # choosing a step. Everywhere: `fa` (T,) impostor pairs accepted, ascending; -1 = nothing is accepted. Bisected and not
-# searched by numpy, which would copy millions of counts to compare them with a share: a line that is dragged asks often.
+# searched by numpy, which would copy millions of counts to compare them with a share: a dragged line asks often.
 
 
 def _roc(fa: Counts, n: float, target: float) -> int:
