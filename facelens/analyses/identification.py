@@ -15,7 +15,7 @@ Departs     none; with two galleries each has its own threshold, and rates are t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -26,6 +26,7 @@ from facelens.analyses import bootstrap, similarity
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.plan import FPIRS, OPEN_RULES, RESAMPLES
 from facelens.analyses.scores import Floats
+from facelens.analyses.search import Side, cosines, flat_pairs, pairs_of
 from facelens.images.faceset import Ids, Rows
 from facelens.progress import Tick, part_of, silent
 from facelens.words import tr
@@ -33,8 +34,6 @@ from facelens.words import tr
 RANKS = (1, 5, 10, 20)
 CMC = 100  # ranks that are drawn
 POINTS = 200  # of the open-set curve
-
-MEMORY = 1 << 26  # bytes of scores looked at at once
 
 Threshold = float | None | Sequence[float | None]
 
@@ -183,50 +182,31 @@ def identify(
     """Search every query in the gallery, or in both where `part` (G,) says 1 or 2 for each entry."""
     if rule not in OPEN_RULES:
         raise ValueError(f"rule must be one of {OPEN_RULES}, not {rule!r}")
-    query_identity, gallery_identity = np.asarray(query_identity, np.int32), np.asarray(gallery_identity, np.int32)
-    query, good_query = similarity.unit(query, tick=tick)
-    gallery, good_gallery = similarity.unit(gallery, tick=tick)
-    known_query, known_gallery = query_identity >= 0, gallery_identity >= 0
-    probes = np.flatnonzero(good_query & known_query)
-    entries = np.flatnonzero(good_gallery & known_gallery)
+    asking = Side.of(similarity.unit(query, tick=tick), query_ids, query_identity)
+    enrolled = Side.of(similarity.unit(gallery, tick=tick), gallery_ids, gallery_identity)
     which = np.zeros(len(gallery), np.int8) if part is None else np.asarray(part, np.int8)
-    parts = np.unique(which)
-    if part is not None and not np.isin(parts, (1, 2)).all():
+    if part is not None and not np.isin(which, (1, 2)).all():
         raise ValueError("part must say 1 or 2 for each entry")
-    if not len(parts):
-        parts = np.zeros(1, np.int8)
-    found: list[Searches] = []
-    for i, one in enumerate(parts):
-        rows = entries[which[entries] == one]
-        found.append(
-            _search(
-                rows_of(query, probes),
-                rows_of(gallery, rows),
-                query_ids=np.asarray(query_ids, np.int64)[probes],
-                gallery_ids=np.asarray(gallery_ids, np.int64)[rows],
-                query_identity=query_identity[probes],
-                gallery_identity=gallery_identity[rows],
-                part=int(one),
-                tick=part_of(tick, i, len(parts) + (resamples > 0)),
-            )
-        )
-    enrolled = [gallery_identity[entries[which[entries] == one]] for one in parts]
-    sizes, people = tuple(len(e) for e in enrolled), tuple(len(np.unique(e)) for e in enrolled)
-    searches = _joined(found)
+    galleries = {int(one): enrolled.part(which[enrolled.rows] == one) for one in np.unique(which).tolist() or [0]}
+    searches = _joined(
+        [
+            _search(asking, entries, part=one, tick=part_of(tick, i, len(galleries) + (resamples > 0)))
+            for i, (one, entries) in enumerate(galleries.items())
+        ]
+    )
     notes = []
-    inside = int(np.count_nonzero(np.isin(np.asarray(query_ids)[probes], np.asarray(gallery_ids)[entries])))
+    inside = int(np.count_nonzero(np.isin(asking.ids, enrolled.ids)))
     if inside:
         notes.append(tr("{n} probes are enrolled themselves, so they find their own picture.", n=inside))
-    left = int(np.count_nonzero(good_query & ~known_query)) + int(np.count_nonzero(good_gallery & ~known_gallery))
+    left, bad = asking.unlabelled + enrolled.unlabelled, asking.invalid + enrolled.invalid
     if left:
         notes.append(tr("{n} without identity are left out.", n=left))
-    bad = int(np.count_nonzero(~good_query)) + int(np.count_nonzero(~good_gallery))
     if bad:
         notes.append(tr("{n} without usable vector are left out.", n=bad))
     return _summary(
         searches,
-        sizes=sizes,
-        people=people,
+        sizes=tuple(len(entries) for entries in galleries.values()),
+        people=tuple(len(np.unique(entries.identity)) for entries in galleries.values()),
         fpirs=fpirs,
         rule=rule,
         ranks=ranks,
@@ -236,7 +216,7 @@ def identify(
         notes=tuple(notes),
         invalid=bad,
         unlabelled=left,
-        tick=part_of(tick, len(parts), len(parts) + 1),
+        tick=part_of(tick, len(galleries), len(galleries) + 1),
     )
 
 
@@ -300,68 +280,12 @@ def compare(
     return Paired(tuple(shown_ranks), tuple(shown_open), old.n_mated, old.n_unmated, tuple(notes))
 
 
-# Blocks
-
-
-def cosines(query: Floats, gallery: Floats, *, pairs: int, tick: Tick) -> Iterator[tuple[slice, Floats]]:
-    """Rows of `query` and their cosines with the whole gallery, such that equal vectors have equal scores.
-
-    `pairs` says how many scores are of one person: blocks are smaller where these are many, since each takes some
-    numbers more to work on.
-    """
-    # A product of one row takes another road through BLAS, on which equal columns may differ: two rows or more at once.
-    single = len(query) == 1
-    share = pairs / max(len(query) * len(gallery), 1)
-    memory = max(int(MEMORY / (1 + 16 * share)), 3 * 8 * len(gallery))
-    for rows, block in similarity.blocks(query[[0, 0]] if single else query, gallery, memory=memory, tick=tick):
-        if block.dtype == np.float64:  # so may the edges of a product in double precision, in their last bit
-            np.multiply(block, 2.0**40, out=block)
-            np.rint(block, out=block)
-            np.multiply(block, 2.0**-40, out=block)
-        yield (slice(0, 1), block[:1]) if single else (rows, block)
-
-
-def rows_of(vectors: Floats, rows: Rows) -> Floats:
-    """The chosen rows, ascending, without a copy where that is all of them."""
-    return vectors if len(rows) == len(vectors) else vectors[rows]
-
-
-def pairs_of(
-    query_identity: NDArray[np.int32], gallery_identity: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """(order, start, stop): the gallery rows of the person of query q are order[start[q] : stop[q]], ascending."""
-    order = np.argsort(gallery_identity, kind="stable")
-    ordered = gallery_identity[order]
-    return order, np.searchsorted(ordered, query_identity, "left"), np.searchsorted(ordered, query_identity, "right")
-
-
-def flat_pairs(
-    order: NDArray[np.int64], start: NDArray[np.int64], stop: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(row, column) of all pairs of some queries, by row; of what `pairs_of` gave for them."""
-    count = stop - start
-    row = np.repeat(np.arange(len(count)), count)
-    ends = np.cumsum(count)
-    column = order[np.arange(len(row)) - np.repeat(ends - count - start, count)]
-    return row, column
-
-
-def _search(
-    query: Floats,
-    gallery: Floats,
-    *,
-    query_ids: Ids,
-    gallery_ids: Ids,
-    query_identity: NDArray[np.int32],
-    gallery_identity: NDArray[np.int32],
-    part: int,
-    tick: Tick,
-) -> Searches:
-    Q, G = len(query), len(gallery)
-    order, start, stop = pairs_of(query_identity, gallery_identity)
+def _search(query: Side, gallery: Side, *, part: int, tick: Tick) -> Searches:
+    Q = len(query)
+    order, start, stop = pairs_of(query.identity, gallery.identity)
     rank, mate, other = np.zeros(Q, np.int64), np.full(Q, -1, np.int64), np.full(Q, -1, np.int64)
     mate_score, other_score = np.full(Q, -np.inf), np.full(Q, -np.inf)
-    for here, score in cosines(query, gallery, pairs=int((stop - start).sum()), tick=tick) if Q and G else ():
+    for here, score in cosines(query, gallery, pairs=int((stop - start).sum()), tick=tick):
         first = here.start
         row, column = flat_pairs(order, start[here], stop[here])
         mated = np.flatnonzero(stop[here] > start[here])
@@ -372,17 +296,17 @@ def _search(
             best = np.maximum.reduceat(own, begins)
             hits = np.flatnonzero(own == np.repeat(best, np.diff(np.r_[begins, len(row)])))
             _, leading = np.unique(row[hits], return_index=True)
-            mate[first + mated] = gallery_ids[column[hits[leading]]]
+            mate[first + mated] = gallery.ids[column[hits[leading]]]
             mate_score[first + mated] = best
             every = len(mated) == len(score)
             rank[first + mated] = 1 + np.count_nonzero((score if every else score[mated]) >= best[:, None], axis=1)
         top = score.argmax(axis=1)
         top_score = score[np.arange(len(score)), top]
         other_score[here] = top_score
-        other[here] = np.where(np.isfinite(top_score), gallery_ids[top], -1)
+        other[here] = np.where(np.isfinite(top_score), gallery.ids[top], -1)
     return Searches(
-        query=query_ids,
-        identity=query_identity,
+        query=query.ids,
+        identity=query.identity,
         gallery=np.full(Q, part, np.int8),
         mated=stop > start,
         rank=rank,

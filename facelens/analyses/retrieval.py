@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses import bootstrap, similarity
-from facelens.analyses.identification import cosines, flat_pairs, pairs_of, rows_of
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import NMI_MEANS, R_MODES, RECALLS, RESAMPLES
 from facelens.analyses.scores import Floats
+from facelens.analyses.search import Side, cosines, flat_pairs, pairs_of
 from facelens.features.k_means import k_means
 from facelens.images.faceset import Ids
 from facelens.progress import Tick, silent
@@ -137,25 +137,19 @@ def retrieve(
     """
     if r_mode not in R_MODES:
         raise ValueError(f"r_mode must be one of {R_MODES}, not {r_mode!r}")
-    query_identity, gallery_identity = np.asarray(query_identity, np.int32), np.asarray(gallery_identity, np.int32)
     same_vectors = gallery is query
-    query, good_query = similarity.unit(query, tick=tick)
-    gallery, good_gallery = (query, good_query) if same_vectors else similarity.unit(gallery, tick=tick)
-    known_query, known_gallery = query_identity >= 0, gallery_identity >= 0
-    rows, entries = np.flatnonzero(good_query & known_query), np.flatnonzero(good_gallery & known_gallery)
+    unit_query = similarity.unit(query, tick=tick)
+    asking = Side.of(unit_query, query_ids, query_identity)
+    enrolled = Side.of(
+        unit_query if same_vectors else similarity.unit(gallery, tick=tick), gallery_ids, gallery_identity
+    )
     cameras = None
     if query_camera is not None and gallery_camera is not None:
-        cameras = np.asarray(query_camera)[rows], np.asarray(gallery_camera)[entries]
-    query_ids, gallery_ids = np.asarray(query_ids, np.int64)[rows], np.asarray(gallery_ids, np.int64)[entries]
-    query_identity, gallery_identity = query_identity[rows], gallery_identity[entries]
+        cameras = np.asarray(query_camera)[asking.rows], np.asarray(gallery_camera)[enrolled.rows]
     every = _ranked(
-        rows_of(query, rows),
-        rows_of(gallery, entries),
-        query_ids=query_ids,
-        gallery_ids=gallery_ids,
-        query_identity=query_identity,
-        gallery_identity=gallery_identity,
-        own=_own(query_ids, gallery_ids) if same_set else np.full(len(rows), -1, np.int64),
+        asking,
+        enrolled,
+        own=_own(asking.ids, enrolled.ids) if same_set else np.full(len(asking), -1, np.int64),
         cameras=cameras if junk else None,
         paper=r_mode == "paper",
         tick=tick,
@@ -166,15 +160,15 @@ def retrieve(
         recalls=recalls,
         recall_of_all=recall_of_all,
         cameras=cameras is not None,
-        size=max(len(entries) - same_set, 0),
-        people=len(np.union1d(query_identity, gallery_identity)),
+        size=max(len(enrolled) - same_set, 0),
+        people=len(np.union1d(asking.identity, enrolled.identity)),
         resamples=resamples,
         seed=seed,
     )
-    one = same_vectors or (same_set and len(query) == len(gallery))  # the same faces are not counted twice
-    invalid = int(np.count_nonzero(~good_query)) + (0 if one else int(np.count_nonzero(~good_gallery)))
-    left = int(np.count_nonzero(good_query & ~known_query))
-    left += 0 if one else int(np.count_nonzero(good_gallery & ~known_gallery))
+    sides = [asking]
+    if not (same_vectors or (same_set and len(query) == len(gallery))):  # the same faces are not counted twice
+        sides.append(enrolled)
+    left, invalid = sum(side.unlabelled for side in sides), sum(side.invalid for side in sides)
     notes = []
     if left:
         notes.append(tr("{n} without identity are left out.", n=left))
@@ -184,12 +178,12 @@ def retrieve(
         measures=measures,
         queries=_take(every, asked),
         n_queries=len(asked),
-        n_skipped=len(rows) - len(asked),
-        n_gallery=len(entries),
+        n_skipped=len(asking) - len(asked),
+        n_gallery=len(enrolled),
         n_invalid=invalid,
         r_mode=r_mode,
         how=_how(same_set=same_set, junk=cameras is not None and junk, r_mode=r_mode),
-        resamples=resamples if len(np.unique(query_identity[asked])) > 1 else 0,
+        resamples=resamples if len(np.unique(asking.identity[asked])) > 1 else 0,
         notes=tuple(notes),
         n_unlabelled=left,
     )
@@ -311,33 +305,29 @@ def _own(query_ids: Ids, gallery_ids: Ids) -> NDArray[np.int64]:
 
 
 def _ranked(
-    query: Floats,
-    gallery: Floats,
+    query: Side,
+    gallery: Side,
     *,
-    query_ids: Ids,
-    gallery_ids: Ids,
-    query_identity: NDArray[np.int32],
-    gallery_identity: NDArray[np.int32],
     own: NDArray[np.int64],
     cameras: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
     paper: bool,
     tick: Tick,
 ) -> Queries:
     """A line for every query, also those with nothing to find."""
-    Q, G = len(query), len(gallery)
-    order, start, stop = pairs_of(query_identity, gallery_identity)
+    Q = len(query)
+    order, start, stop = pairs_of(query.identity, gallery.identity)
     values = {name: np.zeros(Q) for name in PER_QUERY.values()}
     relevant, findable, first_right = np.zeros(Q, np.int64), np.zeros(Q, np.int64), np.zeros(Q, np.int64)
     right, wrong = np.full(Q, -1, np.int64), np.full(Q, -1, np.int64)
     right_score, wrong_score = np.full(Q, -np.inf), np.full(Q, -np.inf)
-    for here, score in cosines(query, gallery, pairs=int((stop - start).sum()), tick=tick) if Q and G else ():
+    for here, score in cosines(query, gallery, pairs=int((stop - start).sum()), tick=tick):
         n = len(score)
         row, column = flat_pairs(order, start[here], stop[here])
         positive = score[row, column].astype(np.float64)
         score[row, column] = -np.inf  # what is left are the wrong ones
         in_list = column != own[here][row]
         mine = own[here]
-        outside = np.flatnonzero((mine >= 0) & (gallery_identity[mine] != query_identity[here])) if G else mine[:0]
+        outside = np.flatnonzero((mine >= 0) & (gallery.identity[mine] != query.identity[here]))
         score[outside, mine[outside]] = -np.inf  # a query enrolled under another name is still not compared with itself
         if cameras is not None:
             seen_by = cameras[0][here][row]
@@ -346,7 +336,7 @@ def _ranked(
         row, column, positive = row[in_list], column[in_list], positive[in_list]
         best = score.argmax(axis=1)
         wrong_score[here] = score[np.arange(n), best]
-        wrong[here] = np.where(np.isfinite(wrong_score[here]), gallery_ids[best], -1)
+        wrong[here] = np.where(np.isfinite(wrong_score[here]), gallery.ids[best], -1)
         by_rank = np.lexsort((column, -positive, row))
         row, column, positive = row[by_rank], column[by_rank], positive[by_rank]
         count = np.bincount(row, minlength=n)
@@ -361,7 +351,7 @@ def _ranked(
         filled = np.flatnonzero(count) + here.start
         relevant[here], findable[here] = R, count
         first_right[filled] = rank[first]
-        right[filled], right_score[filled] = gallery_ids[column[first]], positive[first]
+        right[filled], right_score[filled] = gallery.ids[column[first]], positive[first]
         values["P@1"][filled] = rank[first] == 1
         values["RP"][here] = np.bincount(row, inside, minlength=n) / some
         values["MAP@R"][here] = np.bincount(row, precision * inside, minlength=n) / some
@@ -370,8 +360,8 @@ def _ranked(
         values["RR"][filled] = 1 / rank[first]
     leads = first_right == 1
     return Queries(
-        query=query_ids,
-        identity=query_identity,
+        query=query.ids,
+        identity=query.identity,
         relevant=relevant,
         values=values,
         first_right=first_right,

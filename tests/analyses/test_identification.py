@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from facelens.analyses import identification as module
+from facelens.analyses import search
 from facelens.analyses.bootstrap import identity_weights, interval
 from facelens.analyses.identification import (
     Identification,
@@ -362,11 +363,11 @@ def test_dirty_galleries_have_a_stated_result() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("memory", [1, module.MEMORY])
+@pytest.mark.parametrize("memory", [1, search.MEMORY])
 @pytest.mark.parametrize("probes", [1, 2, 51])
 def test_equal_vectors_tie_exactly(dtype: type, probes: int, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's copy of the mate's picture always counts against it, whatever the product's last bit says."""
-    monkeypatch.setattr(module, "MEMORY", memory)
+    monkeypatch.setattr(search, "MEMORY", memory)
     rng = np.random.default_rng(0)
     gallery = np.repeat(rng.normal(size=(1, 100)), 1003, axis=0).astype(dtype)
     found = identify(
@@ -407,7 +408,7 @@ def test_blocks_change_nothing(dtype: type, monkeypatch: pytest.MonkeyPatch) -> 
     w = world(dtype=dtype)
     whole = run(w, resamples=20)
     for memory in (1, 24 * 8 * 2, 24 * 8 * 7):
-        monkeypatch.setattr(module, "MEMORY", memory)
+        monkeypatch.setattr(search, "MEMORY", memory)
         part = run(w, resamples=20)
         for f in dataclasses.fields(Searches):
             # a score may differ in its last bits where a block has one row

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from facelens.analyses import identification
+from facelens.analyses import search
 from facelens.analyses.bootstrap import identity_weights, interval
 from facelens.analyses.measure import Measure
 from facelens.analyses.retrieval import Queries, Retrieval, agreement, clustering, compare, per_query, retrieve
@@ -257,7 +257,7 @@ def test_blocks_change_nothing(dtype: type, monkeypatch: pytest.MonkeyPatch) -> 
     w = world(dtype=dtype)
     whole = run(w)
     for memory in (1, 60 * 8 * 7):
-        monkeypatch.setattr(identification, "MEMORY", memory)
+        monkeypatch.setattr(search, "MEMORY", memory)
         part = run(w)
         assert dict(part.measures) == dict(whole.measures)
         for f in dataclasses.fields(Queries):
@@ -267,7 +267,7 @@ def test_blocks_change_nothing(dtype: type, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_memory_is_bounded_where_everybody_is_one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identification, "MEMORY", 1 << 22)
+    monkeypatch.setattr(search, "MEMORY", 1 << 22)
     rng = np.random.default_rng(0)
     identity = (np.arange(1000) % 2).astype(np.int32)
     w = {"vectors": rng.normal(size=(1000, 4)).astype(np.float32), "identity": identity, "ids": np.arange(1000)}
@@ -280,7 +280,7 @@ def test_memory_is_bounded_where_everybody_is_one_of_two(monkeypatch: pytest.Mon
 
 
 def test_it_stops_when_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identification, "MEMORY", 1)
+    monkeypatch.setattr(search, "MEMORY", 1)
     calls = []
 
     def tick(done: int, total: int, note: str = "") -> None:
