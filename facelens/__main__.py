@@ -170,6 +170,9 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--pictures", type=int, default=10)
     build.add_argument("--size", type=int, default=None, help=tr("side of a picture in pixels"))
     build.add_argument("--seed", type=int, default=0)
+    build.add_argument(
+        "--checkpoints", action="store_true", help=tr("also train the sample checkpoints (about half an hour)")
+    )
     build.set_defaults(run=_sample_build)
     return parser
 
@@ -589,6 +592,13 @@ def _sample_build(arguments: argparse.Namespace) -> int:
         **size,
     )
     print(tr("The sample gallery is in {folder}.", folder=arguments.out.resolve()))
+    if arguments.checkpoints:
+        from facelens.session import sample
+
+        folder = arguments.out / sample.FOLDER
+        for name, measured in sample.build_checkpoints(folder, arguments.out, tick=_Line(tr("Training"))).items():
+            print(f"{name}: {json.dumps(measured)}")
+        print(tr("The sample checkpoints are in {folder}.", folder=folder.resolve()))
     return 0
 
 

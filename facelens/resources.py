@@ -17,6 +17,11 @@ def sample_data() -> Path:
     return _folder("sample_data")
 
 
+def sample_models() -> tuple[Path, ...]:
+    """The checkpoints that come with the sample gallery, by name."""
+    return tuple(sorted((sample_data() / "checkpoints").glob("*.safetensors")))
+
+
 def _folder(name: str) -> Path:
     # A wheel carries the folders inside the package. A checkout has no bundle: there they lie beside the package,
     # and the path is returned even while the folder is still to be made.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -205,6 +205,15 @@ def inspect_model(
     return library.inspect(path, card=card, architecture=architecture, network=network, consents=trusted, tick=tick)
 
 
+def inspect_models(paths: Sequence[Path], *, tick: Tick = silent) -> list[Inspection]:
+    """Say what several files are."""
+    found = []
+    for number, path in enumerate(paths):
+        tick(number, len(paths), path.name)
+        found.append(inspect_model(path))
+    return found
+
+
 def embed_gallery(
     faces: FaceSet,
     model: Path,
@@ -394,20 +403,6 @@ def write_skipped(out: Path, faces: FaceSet, *, skipped: tuple[tuple[int, str], 
             writer.writerow([guarded(os.fsdecode(faces.paths[row])), reason])
     with atomic_write(out) as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
-
-
-def untrained_example(out: Path, *, seed: int = 0, tick: Tick = silent) -> Path:
-    """Save a small network with random weights, to show how models are handled where none is at hand."""
-    import torch
-    from safetensors.torch import save_file
-
-    from facelens.features.models import MODELS
-
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        network = MODELS["small_plain"].build()
-    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, out)
-    return out
 
 
 def describe_model(found: Inspection) -> list[str]:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from facelens.errors import FaceLensError, NeedsChoice
 from facelens.images.faceset import FaceSet, Rows
 from facelens.images.quarantine import Again
+from facelens.resources import sample_models
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Stored, unique_name, with_norms
@@ -29,9 +30,19 @@ if TYPE_CHECKING:
     from facelens.features.library import Inspection
 
 
+SAMPLE_PAIR = ("old", "lce")  # of the sample checkpoints, those that are compared first
+
+
 def vectors_root(desk: Desk) -> Path:
     """Where vectors are kept."""
     return desk.vectors or folders.cache() / "features"
+
+
+def _vectors_at(desk: Desk, faces: FaceSet, found: Inspection) -> Path:
+    """Where the vectors of a gallery by a model are kept."""
+    from facelens.features.store import fingerprint
+
+    return vectors_root(desk) / fingerprint(faces, weights=found.sha256, card=found.card)
 
 
 def consent_book() -> Path:
@@ -95,6 +106,41 @@ class Modelling:
             changes |= self._without(old.card.name, to=name, keep=same)
         self.desk.store.update(initiator=self, **changes)
         self.look_up(name)
+
+    def load_sample(self) -> None:
+        """List the checkpoints that come with the sample gallery: `old` is A, its upgrade is B, and both are embedded."""
+        listed = {one.path for one in self.desk.workspace.models}
+        paths = tuple(path for path in sample_models() if path not in listed)
+        if not paths:
+            return
+        request = Request(
+            title=tr("Read the sample models"),
+            call=tasks.inspect_models,
+            args=(paths,),
+            slot="inspect:sample",
+            unit=tr("models"),
+            short=True,
+        )
+        self.desk.jobs.submit(request, then=self._on_sample)
+
+    def _on_sample(self, job: Job) -> None:
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        if job.state is not State.DONE:
+            return
+        inspections: list[Inspection] = job.result  # type: ignore[assignment]
+        for found in inspections:
+            self._put(found)
+        named = {one.path.stem: one.card.name for one in self.desk.workspace.models if one.path in sample_models()}
+        a, b = (named.get(stem, "") for stem in SAMPLE_PAIR)
+        self.desk.store.update(model=b, model_a=a, model_b=b, initiator=self)
+        for name in filter(None, (a, b)):
+            if not self._has_vectors(name):
+                self.embed(name)
+
+    def _has_vectors(self, name: str) -> bool:
+        found, faces = self.desk.workspace.inspection(name), self.desk.workspace.faces
+        return found is not None and faces is not None and _vectors_at(self.desk, faces, found).is_dir()
 
     def _without(self, name: str, *, to: str, keep: bool) -> dict[str, object]:
         """The workspace's fields with a model renamed `to`, "" for none; its vectors stay only with `keep`."""
@@ -216,17 +262,15 @@ class Modelling:
 
     def look_up(self, name: str, *, skipped: tuple[tuple[int, str], ...] = (), notes: tuple[str, ...] = ()) -> None:
         """Bring the vectors that are on disk for the open gallery into the workspace."""
-        from facelens.features.store import fingerprint
-
         workspace = self.desk.workspace
         found, faces = workspace.inspection(name), workspace.faces
         if found is None or faces is None:
             return
-        root = vectors_root(self.desk)
-        key = fingerprint(faces, weights=found.sha256, card=found.card)
-        if not (root / key).is_dir():
+        place = _vectors_at(self.desk, faces, found)
+        root, key = place.parent, place.name
+        if not place.is_dir():
             if skipped or notes:
-                self._set_vectors(name, None, Stored(root / key, key, 0, skipped, notes))
+                self._set_vectors(name, None, Stored(place, key, 0, skipped, notes))
             return
         request = Request(
             title=tr("Read vectors of {name}", name=name),
@@ -242,7 +286,7 @@ class Modelling:
             elif job.state is State.DONE and self._still(faces, found):
                 read: tuple[FeatureSet, int] | None = job.result  # type: ignore[assignment]
                 size = read[1] if read is not None else 0
-                stored = Stored(root / key, key, size, skipped, notes)
+                stored = Stored(place, key, size, skipped, notes)
                 self._set_vectors(name, read[0] if read is not None else None, stored)
 
         self.desk.jobs.submit(request, then=then)

@@ -35,11 +35,12 @@ class Opening:
         *,
         choose: Callable[[NeedsChoice, Callable[[Mapping[str, str]], None]], None],
         opened: Callable[[], None] = lambda: None,
+        sampled: Callable[[], None] = lambda: None,
     ) -> None:
-        """`choose` asks the user, `opened` is called when another gallery is there."""
+        """`choose` asks the user, `opened` is called when another gallery is there, `sampled` when it is the sample."""
         self.desk = desk
         self._choose = choose
-        self._opened = opened
+        self._opened, self._sampled = opened, sampled
 
     def sample(self) -> None:
         """Open the gallery that comes with FaceLens."""
@@ -101,6 +102,8 @@ class Opening:
             self._remember(source)
         self._opened()
         self.check()
+        if source.path == sample_data() and not add:
+            self._sampled()
 
     def take_pairs(self, path: Path) -> None:
         """Use the pairs that a file lists as the test of the open gallery."""

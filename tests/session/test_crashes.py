@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.torch import save_file
 
 from facelens import __main__ as command
 from facelens.errors import WorkerDied
+from facelens.features.models import MODELS
 from facelens.features.store import stores
 from facelens.images.faceset import FaceSet
 from facelens.images.quarantine import Again, kept_out, release
@@ -65,7 +67,8 @@ def test_the_doctor_goes_on_without_the_culprits(faces: FaceSet, queue: JobQueue
 def test_embedding_goes_on_without_the_culprit(
     faces: FaceSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = tasks.untrained_example(tmp_path / "net.safetensors")
+    model = tmp_path / "net.safetensors"
+    save_file(MODELS["small_plain"].build().state_dict(), model)
     poison(faces.path(17), "EXIT")
     call = ["embed", str(tmp_path / "g"), "--model", str(model), "--store", str(tmp_path / "s"), "--batch", "4"]
     assert command.main([*call, "--skipped", str(tmp_path / "skipped.csv")]) == 0
