@@ -209,3 +209,27 @@ print(*sorted({slow!r} & set(sys.modules)))
 """
     ended = fresh(script)
     assert (ended.returncode, ended.stdout.strip()) == (0, ""), ended.stderr
+
+
+def test_the_first_paint_waits_for_no_page_but_the_first(facelens_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts, and what they are drawn from, are loaded when their page is shown."""
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    script = """
+import sys
+from facelens.views import app
+from facelens.views.main_window import MainWindow
+
+def show(self, real=MainWindow.show):
+    self.after_paint(lambda: (print(*sys.modules), self.close()))
+    real(self)
+
+MainWindow.show = show
+sys.exit(app.run())
+"""
+    ended = fresh(script)
+    assert ended.returncode == 0, ended.stderr
+    loaded = set(ended.stdout.split())
+    assert "facelens.views.panels.gallery" in loaded
+    late = {"pyqtgraph", "facelens.analyses.evaluation", "facelens.analyses.similarity", "facelens.features.recipe"}
+    pages = {name for name in loaded if name.startswith("facelens.views.panels.")}
+    assert not loaded & late and pages == {"facelens.views.panels.gallery"}
