@@ -78,8 +78,8 @@ class IdentificationPage(QWidget):
         self.evaluation, self.names = evaluation, names
         self.sides = tuple(
             (letter, report, found)
-            for letter, report in (("A", evaluation.a), ("B", evaluation.b))
-            if report is not None and (found := report.identification) is not None
+            for letter, report in evaluation.sides
+            if (found := report.identification) is not None
         )
         self._draw_cmc()
         self._draw_open()

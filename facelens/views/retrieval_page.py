@@ -102,9 +102,7 @@ class RetrievalPage(QWidget):
         """Fill both tables anew."""
         self.evaluation, self.faces, self.names, self.members = evaluation, faces, names, members
         self.sides = tuple(
-            (letter, report, found)
-            for letter, report in (("A", evaluation.a), ("B", evaluation.b))
-            if report is not None and (found := report.retrieval) is not None
+            (letter, report, found) for letter, report in evaluation.sides if (found := report.retrieval) is not None
         )
         with QSignalBlocker(self.model), QSignalBlocker(self.by):
             by = self.by.currentData()
@@ -142,7 +140,8 @@ class RetrievalPage(QWidget):
         if row is None:
             return tr("not in this gallery")
         name, file = faces.label(row), faces.file_name(row)
-        return name if name == file else f"{name} · {file}"
+        rest = file.removeprefix(name.replace(" ", "_")).lstrip("_- ")  # the name has been said
+        return name if name == file else f"{name} · {rest}"
 
     # -- means
 

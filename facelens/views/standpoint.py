@@ -50,8 +50,8 @@ class Standpoint:
         """Look at an evaluation."""
         sides = tuple(
             Side(letter, report, found, _supported(found))
-            for letter, report in (("A", evaluation.a), ("B", evaluation.b))
-            if report is not None and (found := report.verification) is not None
+            for letter, report in evaluation.sides
+            if (found := report.verification) is not None
         )
         return cls(evaluation, faces, names, operating, sides, sides[-1].letter if sides else "")
 
