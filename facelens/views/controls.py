@@ -8,7 +8,17 @@ from functools import lru_cache
 
 from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QRegion,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -325,10 +335,14 @@ class FlowLayout(QLayout):
 
 
 class Header(QWidget):
-    """The 30 px head of a panel: title, quiet subtitle, then small controls at the right end."""
+    """The 30 px head of a panel: title, quiet subtitle, then small controls at the right end.
 
-    def __init__(self, title: str, subtitle: str = "") -> None:
+    With `yields` the title gives way to a subtitle that says more and needs its room.
+    """
+
+    def __init__(self, title: str, subtitle: str = "", *, yields: bool = False) -> None:
         super().__init__()
+        self._yields = yields
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(30)
@@ -353,18 +367,15 @@ class Header(QWidget):
     def set_title(self, text: str) -> None:
         self._title.setText(text)
 
-    def show_title(self, shown: bool) -> None:
-        """Leave the title out where something else says the same."""
-        self._title.setVisible(shown)
-
-    def title_width(self) -> int:
-        """What the title takes where it is shown."""
-        return self._title.minimumSizeHint().width() + self._row.spacing()
+    def lead(self, control: QWidget) -> QWidget:
+        """Put a control in the place of the title."""
+        self._title.hide()
+        self._row.insertWidget(0, control)
+        return control
 
     def room_for(self, control: QWidget) -> int:
-        """How wide a control may be when the others have what they need and there is no title."""
-        taken = self.minimumSizeHint().width() - control.minimumSizeHint().width()
-        return self.width() - taken + (0 if self._title.isHidden() else self.title_width())
+        """How wide a control may be when the others have what they need."""
+        return self.width() - self.minimumSizeHint().width() + control.minimumSizeHint().width()
 
     def subtitle(self) -> str:
         return self._subtitle.text()
@@ -372,6 +383,18 @@ class Header(QWidget):
     def set_subtitle(self, text: str) -> None:
         self._subtitle.setText(text)
         self._subtitle.setToolTip(plain_tip(text))
+        self._yield()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._yield()
+
+    def _yield(self) -> None:
+        if self._yields:
+            title = 0 if self._title.isHidden() else self._title.sizeHint().width() + self._row.spacing()
+            room = self.width() - self.minimumSizeHint().width() + title
+            both = self._title.sizeHint().width() + self._row.spacing() + text_width(self.subtitle(), 11)
+            self._title.setVisible(not self.subtitle() or both <= room)
 
     def add(self, widget: QWidget) -> QWidget:
         """Put a control at the right end."""

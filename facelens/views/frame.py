@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class Frame(QWidget):
     """Header and content; one of several in a page."""
 
-    def __init__(self, title: str, content: QWidget, subtitle: str = "") -> None:
+    def __init__(self, title: str, content: QWidget, subtitle: str = "", *, yields: bool = False) -> None:
         super().__init__()
         self.setObjectName("panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.header = Header(title, subtitle)
+        self.header = Header(title, subtitle, yields=yields)
         self.content = content
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -114,7 +114,10 @@ class Switch(Segmented):
 
 
 class Places(QWidget):
-    """Several contents in one frame; the switch in the header chooses, and the header belongs to the one shown."""
+    """Several contents in one frame; the switch that chooses leads the header, the rest of it belongs to the one shown.
+
+    The switch stands still whatever is shown, and the chosen segment is the title.
+    """
 
     changed = Signal(str)
 
@@ -130,7 +133,7 @@ class Places(QWidget):
         for key, _, tip, content in pages:
             self.stack.addWidget(content)
             self.switch.button(key).setToolTip(tip)
-        self.header.insert(self.switch)
+        self.header.lead(self.switch)
         self.switch.changed.connect(lambda place: self.show_key(self.keys[place]))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -163,10 +166,7 @@ class Places(QWidget):
         return done
 
     def _fold(self) -> None:
-        """Where there is little room the title goes, which the switch says too; then the switch folds."""
-        room, wide = self.header.room_for(self.switch), self.switch.unfolded_width()
-        self.switch.fold(wide > room)
-        self.header.show_title(wide > room or wide + self.header.title_width() <= room)
+        self.switch.fold(self.switch.unfolded_width() > self.header.room_for(self.switch))
 
 
 def split(orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = ()) -> QSplitter:

@@ -417,15 +417,6 @@ class VerificationPage(QWidget):
 
     def _show_head(self) -> None:
         key = self.places.key
-        titles = {
-            "scores": tr("Scores"),
-            "points": tr("Operating points"),
-            "summary": tr("Summary"),
-            "slices": tr("Breakdown"),
-            "confusable": tr("Confusable"),
-            "threshold": tr("Threshold"),
-        }
-        self.places.header.set_title(titles[key])
         self.latex.setVisible(key == "points")
         self.add_far.setVisible(key == "points")
         self.model.setVisible(key == "scores" or not self.low)

@@ -157,7 +157,7 @@ class EvaluationPanel(Panel):
         column.setSpacing(0)
         column.addWidget(self.list, 1)
         column.addWidget(self.foot)
-        self.errors = Frame(tr("Errors on tap"), content)
+        self.errors = Frame(tr("Errors on tap"), content, yields=True)
         self.clear = self.errors.header.add_button("close", tr("Empty the list. Esc"), self._on_cleared)
         self.errors.setMinimumWidth(240)
         return self.errors

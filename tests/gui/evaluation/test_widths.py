@@ -42,21 +42,41 @@ def test_nothing_is_cut_at_the_side(both: EvaluationPanel, width: int) -> None:
 
 def test_the_switch_folds_into_a_list_where_its_segments_have_no_room(both: EvaluationPanel) -> None:
     places = both.verification.places
-    title = places.header._title
-    both.resize(1440, 620)
-    pump()
-    assert not places.switch.folded and title.isVisible()
-    both.resize(928, 620)
-    pump()
-    assert not places.switch.folded and not title.isVisible(), "the chosen segment says what the title would"
+    for width in (1440, 928):
+        both.resize(width, 620)
+        pump()
+        assert not places.switch.folded
     places.resize(420, 220)
-    assert places.switch.folded and title.isVisible() and inside(places.switch.list, places)
+    assert places.switch.folded and inside(places.switch.list, places)
     assert not any(places.switch.button(key).isVisible() for key in places.keys)
     choose(places.switch.list, "summary")
     assert places.key == "summary" and both.verification.summary.isVisible()
     assert places.switch.list.findData("scores") == (0 if both.verification.low else -1)
     places.resize(900, 220)
     assert not places.switch.folded and places.switch.button("summary").isChecked()
+
+
+@pytest.mark.parametrize("width", [1440, 928])
+def test_the_switch_stands_still(both: EvaluationPanel, width: int) -> None:
+    both.resize(width, 620)
+    places, at = both.verification.places, set()
+    for key in places.keys:
+        places.show_key(key)
+        pump()
+        at.add(places.switch.button("points").mapTo(both, QPoint(0, 0)).x())
+    assert len(at) == 1, "what is clicked twice is the same both times"
+
+
+def test_what_is_listed_is_said_in_full_where_the_title_has_no_room_beside_it(both: EvaluationPanel) -> None:
+    header = both.errors.header
+    for width, titled in ((928, False), (1500, True)):
+        both.resize(width, 620)
+        both.verification.points.tap(0, 5)
+        pump()
+        assert header._title.isVisible() is titled
+        assert header._subtitle.width() >= text_width(header.subtitle(), 11)
+        both.clear.click()
+        assert header._title.isVisible()
 
 
 def test_arrows_pass_over_a_segment_that_is_not_offered(both: EvaluationPanel) -> None:
