@@ -7,6 +7,7 @@ learners), the learning rate and the log. Where there is little room frames move
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -138,7 +139,7 @@ class RunPage(QWidget):
         self.log.setAccessibleName(tr("Log of the training"))
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.log_frame = Frame(tr("Log"), self.log)
-        self.log_frame.header.add_button(
+        self.copy = self.log_frame.header.add_button(
             "copy", tr("Copy all lines"), lambda: QGuiApplication.clipboard().setText(self.log.toPlainText())
         )
         self.frames = (self.terms_frame, self.checks_frame, self.facts, self.rate_frame, self.log_frame)
@@ -177,9 +178,14 @@ class RunPage(QWidget):
 
     # -- showing
 
+    @property
+    def folder(self) -> Path | None:
+        """Of the training that is shown."""
+        return self._run.folder if self._run is not None else None
+
     def show_run(self, run: Run, job: Job | None) -> None:
         """Show all there is of a training."""
-        other = self._run is None or self._run.folder != run.folder
+        other = self.folder != run.folder
         followed = self.stage.currentIndex() == self.stage.count() - 1
         self._run = run
         if other:

@@ -201,11 +201,11 @@ class Trainer:
             unit=tr("steps"),
             long=True,
         )
-        self.desk.store.update(run=run, initiator=self)
-        self.desk.settle(training=str(run.folder.absolute()))
         self.desk.jobs.submit(
             request, then=lambda job: self._on_ended(job, run.folder), partial=lambda row: self._on_row(row, run.folder)
         )
+        self.desk.store.update(run=run, initiator=self)
+        self.desk.settle(training=str(run.folder.absolute()))
 
     def _on_row(self, row: Any, folder: Path) -> None:
         run = self.desk.workspace.run

@@ -59,6 +59,7 @@ class TrainingPanel(Panel):
             note=tr("Pictures stay where they are and never leave this computer."),
         )
         self.pages = QStackedWidget()
+        self.pages.setMinimumWidth(240)
         self.pages.addWidget(self.empty)
         self.pages.addWidget(self.page)
         self.body = split(Qt.Orientation.Horizontal, self.form, self.pages)
@@ -108,7 +109,7 @@ class TrainingPanel(Panel):
         self._show_form()
         if "run" in changed:
             run = self.desk.workspace.run
-            if run is None or not run.rows or run.files or run.error is not None:
+            if run is None or run.folder != self.page.folder or run.files or run.error is not None:
                 self._show_run()
             elif not self._later.isActive():
                 self._later.start()
