@@ -230,7 +230,7 @@ class Overlay(Canvas):
                 painter.setPen(self._pen(series))
                 painter.drawLine(QPointF(left, y0), QPointF(left + 25, y0))
             _say(painter, QPointF(left + 32, y0 + 4), series.side, now.text, 10)
-            _say(painter, QPointF(left + 46, y0 + 4), series.name, now.text, 10, width=names)
+            _say(painter, QPointF(left + 46, y0 + 4), series.name, now.text, 10, width=names, middle=True)
             if self._headed:
                 _say(painter, QPointF(self._corner.right(), y0 + 4), series.headline, now.text2, 10, right=True)
 
@@ -441,14 +441,15 @@ def _wide(text: str, px: int, *, bold: bool = False) -> float:
 
 def _say(
     painter: QPainter, at: QPointF, text: str, colour: str, px: int, *, bold: bool = False, right: bool = False,
-    width: float = 0.0,
+    width: float = 0.0, middle: bool = False,
 ) -> None:  # fmt: skip
-    """One line of text whose baseline starts (or, with `right`, ends) at `at`."""
+    """One line of text whose baseline starts (or, with `right`, ends) at `at`; names are cut in the `middle`."""
     if not text:
         return
     font = theme.font(px, bold=bold)
     if width:
-        text = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, width)
+        cut = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
+        text = QFontMetricsF(font).elidedText(text, cut, width)
     painter.setFont(font)
     painter.setPen(theme.current().q(colour))
     painter.drawText(QPointF(at.x() - _wide(text, px, bold=bold), at.y()) if right else at, text)

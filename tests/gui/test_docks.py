@@ -494,6 +494,18 @@ def test_lines_from_any_thread(panel: Callable, until: Callable, leftovers: None
         restore()
 
 
+def test_a_long_line_of_the_log_is_read_without_pushing(panel: Callable, until: Callable) -> None:
+    restore = log.install()
+    try:
+        dock = panel(LogDock)
+        dock.resize(300, 160)
+        logging.getLogger("facelens.x").warning("a job that failed for a reason that takes %s", "many words " * 9)
+        until(lambda: "many words" in dock.lines.toPlainText())
+        assert not dock.lines.horizontalScrollBar().maximum()
+    finally:
+        restore()
+
+
 def test_the_log_hides_paths_and_markup(panel: Callable, until: Callable) -> None:
     restore = log.install()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -601,6 +602,15 @@ def test_moving_the_line_paints_no_axis_and_places_no_name_anew(
     chart.set_decision(0.41)
     pump()
     assert not done
+
+
+def test_names_that_differ_at_their_end_are_told_apart_in_a_narrow_legend(show: Any) -> None:
+    chart = show(Chart(FAR, TAR), 300)
+    seen = []
+    for end in ("1.0", "2.0"):
+        chart.set_series([replace(curve("B"), name=f"a network with a very long name {end}")])
+        seen.append(picture(chart))
+    assert seen[0] != seen[1]
 
 
 def test_zone_hides_the_curve_and_says_why(roc: Chart) -> None:

@@ -30,7 +30,6 @@ class LogDock(Panel):
         self.lines.setFont(theme.font(10, mono=True))
         self.lines.setAccessibleName(tr("Log"))
         self.lines.setToolTip(tr("The same lines are in {path}", path=log.shortened(str(log.path()), paths=True)))
-        self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         copy = QPushButton(tr("Copy"))
         copy.setToolTip(tr("Copy all lines"))
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.lines.toPlainText()))

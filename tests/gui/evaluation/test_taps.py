@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from facelens.images.faceset import Labels
+from facelens.images.faceset import FaceSet, Labels
 from facelens.session.workspace import Operating
 from facelens.views import listing
 from facelens.views.controls import text_width
 from facelens.views.panels.evaluation import EvaluationPanel
+from facelens.views.retrieval_page import RetrievalPage
 from tests.gui.conftest import pump, settle
 from tests.gui.evaluation.stub import FARS, choose
 from tests.gui.evaluation.truth import Truth, holds, listed, threshold
@@ -178,6 +181,16 @@ def test_ranks_and_open_set(both: EvaluationPanel) -> None:
     index = len(both.identification._drawn["B"]) // 2
     both.identification.open.picked.emit("B", index)
     assert "missed search" in both.errors.header.subtitle()
+
+
+def test_a_query_is_called_by_its_name_once(qtbot: Any) -> None:
+    page = RetrievalPage()
+    qtbot.addWidget(page)
+    names = ["Ada_Byron_0001.jpg", "DSC_17.jpg", "loose.jpg"]
+    paths = [f"Ada_Byron/{name}" for name in names[:2]] + names[2:]
+    page.faces = FaceSet.build("few", Path("/nowhere"), paths=paths, identities=["Ada_Byron", "Ada_Byron", ""])
+    said = [page.label_of(int(face)) for face in page.faces.ids]
+    assert said == ["Ada Byron · 0001.jpg", "Ada Byron · DSC_17.jpg", "loose.jpg"]
 
 
 def test_queries_worst_first(both: EvaluationPanel) -> None:
