@@ -108,7 +108,7 @@ class Modelling:
         self.look_up(name)
 
     def load_sample(self) -> None:
-        """List the checkpoints that come with the sample gallery: `old` is A, its upgrade is B, and both are embedded."""
+        """List the checkpoints that come with the sample gallery; `old` is A, its upgrade B, both are embedded."""
         listed = {one.path for one in self.desk.workspace.models}
         paths = tuple(path for path in sample_models() if path not in listed)
         if not paths:

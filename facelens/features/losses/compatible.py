@@ -20,8 +20,8 @@ Reference   Meng, Zhang, Xu, Zhou, "Learning Compatible Embeddings", ICCV 2021 (
 Departs     LCE: f2 and T21(f2) are normalised before the cosine. The authors' code only clamps the product to
             [-1, 1], which is 1 for nearly every picture and has no gradient there; it also leaves the transforms out
             of the optimiser. Neither is offered. The new classifier should start at the old centres: from random
-            directions the alignment, divided by n d, needs far more steps than the rest. Classes without a direction (no picture, or vectors that cancel)
-            take no part;
+            directions the alignment, divided by n d, needs far more steps than the rest. Classes without a direction
+            (no picture, or vectors that cancel) take no part;
             BCT "repo-compatible" (MixBCT): plain cosines in the old head, no scale, no margin: a weak gradient;
             L2 "repo-compatible" (openBCT): no classification, the longer vector cut to the shorter, mean over
             elements instead of the sum (1/d of it)
