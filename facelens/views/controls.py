@@ -426,7 +426,7 @@ class Header(QWidget):
 class _Quiet(QLabel):
     """A subtitle that is cut with an ellipsis where it does not fit, and left out where little would remain of it."""
 
-    LEAST = 64  # px
+    LEAST = 120  # px
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

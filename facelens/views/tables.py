@@ -100,15 +100,19 @@ def reason_row(why: str, columns: int) -> list[Cell]:
 
 @lru_cache(maxsize=8192)
 def two_lines(text: str) -> tuple[str, str]:
-    """Words over two lines, an interval under its value.
+    """Words over two lines, an interval under its value, a file under whom it shows.
 
-    >>> two_lines("0.9643 [0.952, 0.971]"), two_lines("false non-matches"), two_lines("AUC")
-    (('0.9643', '[0.952, 0.971]'), ('false', 'non-matches'), ('AUC', ''))
+    >>> two_lines("0.9643 [0.952, 0.971]"), two_lines("Ada Byron · 0001.jpg")
+    (('0.9643', '[0.952, 0.971]'), ('Ada Byron', '0001.jpg'))
+    >>> two_lines("false non-matches"), two_lines("AUC")
+    (('false', 'non-matches'), ('AUC', ''))
     """
-    at = text.find(" [")
-    if at < 0:
-        spaces = [i for i, letter in enumerate(text) if letter == " "]
-        at = min(spaces, key=lambda i: max(i, len(text) - i), default=len(text))
+    for between, kept in ((" [", "["), (" · ", "")):
+        first, found, second = text.partition(between)
+        if found:
+            return first, kept + second
+    spaces = [i for i, letter in enumerate(text) if letter == " "]
+    at = min(spaces, key=lambda i: max(i, len(text) - i), default=len(text))
     return text[:at], text[at + 1 :]
 
 
@@ -221,7 +225,7 @@ class _Cells(QStyledItemDelegate):
             left = inner.x() - 4
             painter.fillRect(QRectF(left, box.y() + 5, wide, box.height() - 10), look.q(look.base, 0.85))
             draw_text(painter, inner, cell.text, "text2", 11)
-        elif self.table.tall and text_width(cell.text, self.table.px, bold) > inner.width():
+        elif self.table.tall and self._breaks(cell.text, inner.width(), bold=bold):
             middle, px = inner.center().y(), self.table.px
             first, second = two_lines(cell.text)
             for line, top, size in ((first, middle - 15, px), (second, middle, _second(second, px))):
@@ -230,6 +234,9 @@ class _Cells(QStyledItemDelegate):
         else:
             draw_text(painter, inner, cell.text, cell.colour, self.table.px, bold=bold, align=align)
         painter.restore()
+
+    def _breaks(self, text: str, room: float, *, bold: bool) -> bool:
+        return text_width(text, self.table.px, bold) > room and bool(two_lines(text)[1])
 
 
 class ResultTable(QTableView):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QRect
+
 from facelens.views.panels.evaluation import EvaluationPanel
+from facelens.views.tables import Cell, Column, ResultTable
+from tests.gui.conftest import pump
 
 
 def test_a_moving_line_changes_its_own_row_and_no_other(both: EvaluationPanel) -> None:
@@ -17,3 +21,20 @@ def test_a_moving_line_changes_its_own_row_and_no_other(both: EvaluationPanel) -
     page_.scores.moved.emit(0.33)
     assert page_.points.text(page_.points.marked, 2) != before
     assert rows == {page_.points.marked} and not whole
+
+
+def test_a_number_stays_in_the_middle_of_a_row_of_two_lines(leftovers: None) -> None:
+    table = ResultTable("numbers")
+    table.fill([Column("query", align="left"), Column("RP")], [[Cell("Ada Byron · 0001.jpg"), Cell("0.571")]])
+    need = table._needs(11, tall=True)
+    table.setFixedSize(int(sum(need)) + 1 + 2 * table.frameWidth(), 120)
+    table.show()
+    pump()
+    assert table.tall
+    table.setColumnWidth(1, int(need[1]) - 3)  # a hair too narrow for one line
+    row = table.visualRect(table.model_.index(0, 1))
+    image = table.viewport().grab(QRect(row)).toImage()
+    ground = image.pixelColor(0, 0)
+    inked = [y for y in range(image.height()) if any(image.pixelColor(x, y) != ground for x in range(image.width()))]
+    assert abs(sum(inked) / len(inked) - image.height() / 2) < 3
+    table.deleteLater()
