@@ -58,6 +58,8 @@ class Confidences(QWidget):
 
     def show_told(self, told: Mapping[str, Any], *, step: int, against: str) -> None:
         """What features/confidences.py says; `against` names the variation on the right side, "" for none."""
+        if told is self._told and (step, against) == (self._step, self.against):
+            return
         self._told, self._step, self.against = told, step, against
         self.part = min(self.part, max(self.parts - 1, 0))
         self._speak()

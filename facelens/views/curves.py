@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -17,7 +16,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
 from facelens.figures.scales import Array
-from facelens.session.training import Row
+from facelens.session.columns import Columns, thinned
 from facelens.views import theme
 from facelens.views.controls import FlowLayout, draw_text, plain_tip, text_width
 from facelens.views.plots import Axis, Band, Chart, Series, Zone
@@ -25,6 +24,7 @@ from facelens.words import tr
 
 HUES = (85, 195, 325, 40, 285, 145, 240, 10)  # degrees, far from each other in this order
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2.5), (1.5, 2), (6, 2, 1.5, 2))
+POINTS = 250  # of a curve
 MAGNITUDES = 30.0  # curves that lie so far apart are shown on a logarithmic axis
 
 
@@ -37,6 +37,12 @@ class Curve:
     values: Array
     leads: bool = False
     band: tuple[Array, Array] | None = None  # lower and upper end
+
+    def same(self, other: Curve) -> bool:
+        """Whether both are drawn alike."""
+        arrays = zip((self.steps, self.values, *(self.band or ())), (other.steps, other.values, *(other.band or ())))
+        said = (self.name, self.leads, self.band is None) == (other.name, other.leads, other.band is None)
+        return said and all(np.array_equal(mine, its, equal_nan=True) for mine, its in arrays)
 
     @property
     def last(self) -> float:
@@ -55,6 +61,7 @@ class Curves(QWidget):
         self._steps = 1
         self._log = False
         self._start: Mapping[str, float] = {}
+        self._drawn: tuple[object, ...] = ()
         self.legend = QWidget()
         self._flow = FlowLayout(self.legend, gap=2)
         self._flow.setContentsMargins(8, 6, 8, 0)
@@ -71,7 +78,12 @@ class Curves(QWidget):
         self, curves: Sequence[Curve], *, steps: int, start: Mapping[str, float] | None = None, log: bool = False
     ) -> None:
         """Draw these; `start` are values at the beginning, drawn as thin lines across."""
-        self._curves, self._log, self._start = tuple(curves), log, start or {}
+        drawn = tuple(map(_thinned, curves))
+        same = len(drawn) == len(self._curves) and all(map(Curve.same, drawn, self._curves))
+        if same and (steps, log, self.title, self.low) == self._drawn and (start or {}) == self._start:
+            return  # nothing new, and painting takes its time
+        self._drawn = (steps, log, self.title, self.low)
+        self._curves, self._log, self._start = drawn, log, start or {}
         self._steps = max(steps, 1)
         if (self.chart.x_axis, self.chart.y_axis) != (self._x(), self._y()):
             self.chart.set_axes(self._x(), self._y())
@@ -131,6 +143,14 @@ class Curves(QWidget):
         return name, tr("step {n}", n=int(one.steps[index])), short(float(one.values[index]))
 
 
+def _thinned(curve: Curve) -> Curve:
+    """No more points than can be told apart."""
+    if curve.band is not None:  # of few points anyway
+        return curve
+    steps, values = thinned(curve.steps, curve.values, most=POINTS)
+    return replace(curve, steps=steps, values=values)
+
+
 class Key(QAbstractButton):
     """A line of the legend: how the curve is drawn, its name, its last value. Checked while the curve is shown."""
 
@@ -175,13 +195,8 @@ class Key(QAbstractButton):
         draw_text(painter, QRectF(34 + wide, 0, self.width() - wide - 34, 18), self._value if on else "", "text3", 10)
 
 
-def steps_of(rows: Sequence[Row]) -> Array:
-    """(n,) the step of each row."""
-    return np.array([row["step"] for row in rows], np.float64)
-
-
 def curves_of(
-    rows: Sequence[Row],
+    columns: Columns,
     part: str,
     *,
     lead: str = "",
@@ -189,28 +204,15 @@ def curves_of(
     but: Sequence[str] = (),
     words: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Curve]:
-    """A curve for each name in a part of the rows that has numbers; `words` are what people call some."""
-    inside: list[Mapping[str, Any]] = [row.get(part, {}) for row in rows]
-    names = dict.fromkeys(
-        name
-        for told in inside
-        for name, value in told.items()
-        if isinstance(value, (int, float)) and (not only or name in only) and name not in but
-    )
-    at = steps_of(rows)
-    return [
-        Curve(_called(name, words), at, np.array([_number(told.get(name)) for told in inside]), name == lead)
-        for name in names
-    ]
+    """A curve for each name in a part of the rows, `only` some in their order; `words` are what people call them."""
+    steps, found = columns.steps, columns.part(part)
+    names = [name for name in only or found if name in found and name not in but]
+    return [Curve(_called(name, words), steps, found[name], name == lead) for name in names]
 
 
 def _called(name: str, words: Mapping[str, str]) -> str:
     *which, last = name.split(" ")
     return " ".join([*which, tr(words[last]) if last in words else last.replace("_", " ")])
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 def shade(place: int) -> str:

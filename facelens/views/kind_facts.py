@@ -9,10 +9,10 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QSlider
 
-from facelens.figures.scales import Array
+from facelens.session.columns import Columns
 from facelens.session.training import Row
 from facelens.views.confidences import Confidences
-from facelens.views.curves import Curve, Curves, curves_of, steps_of
+from facelens.views.curves import Curve, Curves, curves_of
 from facelens.views.frame import Places
 from facelens.views.plots import Zone
 from facelens.words import tr
@@ -49,63 +49,56 @@ class KindFacts(Places):
         )
         self.tells = False  # whether there is anything to show
         self._told: list[tuple[int, Mapping[str, Any]]] = []  # confidences by step
+        self._sizes: list[tuple[int, Sequence[int]]] = []  # of the clusters, by step
+        self._zones: list[Zone] = []
+        self._columns = Columns()
         self._steps = 1
-        self.confidences.chosen.connect(lambda _: self._draw_part())
         self.against = QComboBox()
         self.against.setAccessibleName(tr("Variation"))
         self.against.setToolTip(tr("What faces as they are stand against"))
         self.against.setFixedHeight(22)
         self.against.setMinimumContentsLength(8)
         self.against.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.against.activated.connect(lambda _: self._draw_confidences())
+        self.against.activated.connect(lambda _: self._draw())
         self.moment = QSlider(Qt.Orientation.Horizontal)
         self.moment.setRange(0, 0)
         self.moment.setAccessibleName(tr("Step whose confidences are shown"))
         self.moment.setToolTip(tr("Back to earlier steps; at the right end it follows the training"))
         self.moment.setMinimumWidth(40)
         self.moment.setMaximumWidth(84)
-        self.moment.valueChanged.connect(lambda _: self._draw_confidences())
+        self.moment.valueChanged.connect(lambda _: self._draw())
         self.header.insert(self.against)
         self.header.insert(self.moment)
-        self.changed.connect(lambda _: self._draw_confidences())
+        self.changed.connect(lambda _: self._draw())
 
-    def show_rows(self, rows: Sequence[Row]) -> None:
-        """Show what these rows of one training tell."""
-        at, facts = steps_of(rows), [row.get("facts", {}) for row in rows]
+    def show_rows(self, rows: Sequence[Row], columns: Columns) -> None:
+        """Show what these rows of one training tell; `columns` are their numbers."""
+        self._columns = columns
         self._steps = int(rows[-1]["steps"]) if rows else 1
-        self._told = [(row["step"], fact["confidences"]) for row, fact in zip(rows, facts) if fact.get("confidences")]
-        clusters = curves_of(rows, "facts", only=tuple(CLUSTERS), words=CLUSTERS)
-        sizes = _sizes(facts, at)
-        rest = curves_of(rows, "facts", but=SHOWN)
-        there = {
-            "confidences": bool(self._told),
-            "part": bool(self._told),
-            "clusters": bool(sizes),
-            "sizes": bool(sizes),
-            "facts": bool(rest),
-        }
-        self._offer(there)
-        merged = [row["step"] for row, fact in zip(rows, facts) if fact.get("phase") == "merged"]
-        zones = [Zone(float(merged[0]), float(self._steps), tr("merged: all learn from all"))] if merged else []
-        for curves, shown in ((self.kept, clusters), (self.sizes, sizes), (self.rest, rest)):
-            curves.show_curves(shown, steps=self._steps)
-        self.kept.set_zones(zones)
-        self.sizes.set_zones(zones)
-        self.kept.set_note("" if clusters or not sizes else tr("Comes when the faces are divided for the second time."))
+        told = [(row, row["facts"]) for row in rows if "facts" in row]
+        self._told = [(row["step"], facts["confidences"]) for row, facts in told if facts.get("confidences")]
+        self._sizes = [(row["step"], facts["sizes"]) for row, facts in told if facts.get("sizes")]
+        merged = next((row["step"] for row, facts in told if facts.get("phase") == "merged"), None)
+        self._zones = [] if merged is None else [Zone(merged, self._steps, tr("merged: all learn from all"))]
+        there = dict.fromkeys(("confidences", "part"), bool(self._told))
+        there |= dict.fromkeys(("clusters", "sizes"), bool(self._sizes))
+        there["facts"] = bool(curves_of(columns, "facts", but=SHOWN))
         if self._told:
             self._fill()
-        self._draw_confidences()
+        self._offer(there)
+        self._draw()
 
     def _offer(self, there: Mapping[str, bool]) -> None:
         self.tells = any(there.values())
         if not self.tells:
             return
         wanted = next(key for key in (self.key, *self.keys) if there[key])
-        for key in sorted(there, key=lambda key: not there[key]):  # what comes before what goes
-            if self.switch.offers(key) != there[key]:
-                self.offer(key, there[key])
-        if self.key != wanted:
-            self.show_key(wanted)
+        for coming in (True, False):  # what is looked at never goes before another has come
+            for key in self.keys:
+                if there[key] == coming and self.switch.offers(key) != coming:
+                    self.offer(key, coming)
+            if self.key != wanted:
+                self.show_key(wanted)
 
     def _fill(self) -> None:
         names = [name for name in self._told[-1][1]["groups"] if name != "clean"]
@@ -119,15 +112,27 @@ class KindFacts(Places):
             if newest:
                 self.moment.setValue(len(self._told) - 1)
 
-    def _draw_confidences(self) -> None:
-        here = self.key if self._told else ""
-        self.against.setVisible(here in ("confidences", "part") and self.against.count() > 0)
-        self.moment.setVisible(here == "confidences" and self.moment.maximum() > 0)
-        if not self._told:
-            return
-        step, told = self._told[min(self.moment.value(), len(self._told) - 1)]
-        self.confidences.show_told(told, step=step, against=self.against.currentData() or "")
-        self._draw_part()
+    def _draw(self) -> None:
+        """Draw the page that is shown."""
+        here = self.key if self.tells else ""
+        self.against.setVisible(bool(self._told) and here in ("confidences", "part") and self.against.count() > 0)
+        self.moment.setVisible(bool(self._told) and here == "confidences" and self.moment.maximum() > 0)
+        if here == "confidences":
+            step, told = self._told[min(self.moment.value(), len(self._told) - 1)]
+            self.confidences.show_told(told, step=step, against=self.against.currentData() or "")
+        elif here == "part":
+            self._draw_part()
+        elif here == "clusters":
+            curves = curves_of(self._columns, "facts", only=tuple(CLUSTERS), lead="kept", words=CLUSTERS)
+            self.kept.show_curves(curves, steps=self._steps)
+            self.kept.set_zones(self._zones)
+            later = tr("Comes when the faces are divided for the second time.")
+            self.kept.set_note("" if curves else later)
+        elif here == "sizes":
+            self.sizes.show_curves(_shares(self._sizes), steps=self._steps)
+            self.sizes.set_zones(self._zones)
+        elif here == "facts":
+            self.rest.show_curves(curves_of(self._columns, "facts", but=SHOWN), steps=self._steps)
 
     def _draw_part(self) -> None:
         part, at = self.confidences.part, np.array([step for step, _ in self._told], np.float64)
@@ -149,11 +154,8 @@ def _quantiles(told: Mapping[str, Any], group: str, part: int) -> list[float]:
     return list(found["quantiles"][part]) if found is not None else [np.nan] * 5
 
 
-def _sizes(facts: Sequence[Mapping[str, Any]], at: Array) -> list[Curve]:
+def _shares(sizes: Sequence[tuple[int, Sequence[int]]]) -> list[Curve]:
     """What share of the faces each learner has."""
-    known = [fact.get("sizes") for fact in facts]
-    learners = max((len(sizes) for sizes in known if sizes), default=0)
-    shares = np.array(
-        [np.divide(sizes, max(sum(sizes), 1)) if sizes else np.full(learners, np.nan) for sizes in known], np.float64
-    )
-    return [Curve(tr("learner {n}", n=i + 1), at, shares[:, i]) for i in range(learners)]
+    at = np.array([step for step, _ in sizes], np.float64)
+    shares = np.array([np.divide(counts, max(sum(counts), 1)) for _, counts in sizes])  # (n, K)
+    return [Curve(tr("learner {n}", n=i + 1), at, shares[:, i]) for i in range(shares.shape[1])]

@@ -24,11 +24,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from facelens.session.columns import Columns
 from facelens.session.jobs import Job, State
 from facelens.session.training import Row, Run, words
 from facelens.views import theme
 from facelens.views.controls import Segmented, label, plain_tip
-from facelens.views.curves import Curve, Curves, curves_of, far_apart, steps_of
+from facelens.views.curves import Curve, Curves, curves_of, far_apart
 from facelens.views.docks.jobs import duration
 from facelens.views.frame import Frame
 from facelens.views.kind_facts import KindFacts
@@ -50,6 +51,7 @@ class RunPage(QWidget):
         super().__init__()
         self._run: Run | None = None
         self._rows: list[Row] = []  # of the stage that is shown
+        self._columns = Columns()  # of those rows
         self._logged: tuple[Row, ...] = ()
         self._by_hand = False  # the scale of the terms was chosen
         self._arranged: tuple[tuple[QWidget, ...], ...] = ()
@@ -243,20 +245,20 @@ class RunPage(QWidget):
         name = run.stages[self.stage.currentIndex()] if len(run.stages) > 1 else run.stage
         self._rows = [row for row in run.rows if row.get("stage", "") == name]
         steps = int(self._rows[-1]["steps"]) if self._rows else 1
-        terms = curves_of(self._rows, "terms", lead="loss")
+        self._columns.update(self._rows)
+        terms = curves_of(self._columns, "terms", lead="loss")
         self._show_scale(terms)
         self.terms.show_curves(terms, steps=steps, log=self.scale.value() == "log")
         self.terms.set_note("" if terms else tr("The first values come after some steps."))
-        checks = curves_of(self._rows, "validation", words=METRICS)
+        checks = curves_of(self._columns, "validation", words=METRICS)
         first = {one.name: float(one.values[0]) for one in checks if one.steps[0] == 0}
         self.checks.show_curves(checks, steps=steps, start=first)
         every = run.recipe.validation.every
         later = tr("Comes every {n} steps.", n=every) if every else tr("Comes at the end.")
         self.checks.set_note("" if checks else later)
-        rates = np.array([row["rate"] for row in self._rows])
-        rate = Curve(tr("rate"), steps_of(self._rows), rates, leads=True)
+        rate = Curve(tr("rate"), self._columns.steps, self._columns.rates, leads=True)
         self.rate.show_curves([rate] if self._rows else [], steps=steps)
-        self.facts.show_rows(self._rows)
+        self.facts.show_rows(self._rows, self._columns)
         self._arrange()
 
     def _show_scale(self, terms: Sequence[Curve]) -> None:

@@ -369,6 +369,7 @@ QTabBar::tab:disabled {{ color: {faint}; }}
 #stagetabs {{ border: none; border-bottom: 1px solid {t.line}; background: {t.base}; }}
 QTabWidget::pane {{ border: none; }}
 QAbstractScrollArea {{ border: none; }}
+QAbstractScrollArea::corner {{ background: transparent; border: none; }}
 #grid {{ background: {t.sunk}; }}
 QTableView, QListView, QTreeView {{ background: {t.base}; border: none; gridline-color: {t.line}; color: {t.text};
     selection-background-color: {t.soft}; selection-color: {t.text}; outline: 0;

@@ -21,7 +21,7 @@ from facelens.views.recipe_form import WIDTH, RecipeForm
 from facelens.views.training import FIRST, SLOT, Trainer
 from facelens.words import tr
 
-OFTEN = 200  # ms between two drawings while rows come in
+OFTEN = 400  # ms between two drawings while rows come in
 NARROW = 760  # px; under it form and curves share one place
 
 
