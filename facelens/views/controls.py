@@ -350,9 +350,7 @@ class Header(QWidget):
         row.setContentsMargins(10, 0, 6, 0)
         row.setSpacing(8)
         self._title = label(title, name="title")
-        self._subtitle = _Quiet(subtitle)
-        self._subtitle.setMinimumWidth(0)
-        self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._subtitle = Elided(subtitle, colour="text3", px=11, least=120)
         row.addWidget(self._title)
         row.addWidget(self._subtitle, 1)
         self._row = row
@@ -382,7 +380,6 @@ class Header(QWidget):
 
     def set_subtitle(self, text: str) -> None:
         self._subtitle.setText(text)
-        self._subtitle.setToolTip(plain_tip(text))
         self._yield()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -423,20 +420,29 @@ class Header(QWidget):
         return made
 
 
-class _Quiet(QLabel):
-    """A subtitle that is cut with an ellipsis where it does not fit, and left out where little would remain of it."""
+class Elided(QLabel):
+    """One line that takes the room there is and is cut with an ellipsis; the tooltip has it in full.
 
-    LEAST = 120  # px
+    Where less than `least` pixels would remain of a longer text it is left out.
+    """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.setObjectName("sub")
+    def __init__(self, text: str = "", *, colour: str = "text", px: int = 12, least: int = 0) -> None:
+        super().__init__()
+        self._colour, self._px, self._least = colour, px, least
+        self.setFont(theme.font(px))
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setMinimumWidth(0)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self.setToolTip(plain_tip(text))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        room = self.contentsRect().width()
-        if room >= min(self.LEAST, text_width(self.text(), 11)):
-            draw_text(QPainter(self), QRectF(self.contentsRect()), self.text(), "text3", 11)
+        room = QRectF(self.contentsRect())
+        if room.width() >= min(self._least, text_width(self.text(), self._px)):
+            draw_text(QPainter(self), room, self.text(), self._colour, self._px)
 
 
 class Dock(QDockWidget):

@@ -410,6 +410,17 @@ def test_progress_cancel_retry_dismiss(panel: Callable, desk, until: Callable, s
     assert not dock.rows and dock.nothing.isVisible() and not desk.jobs.jobs
 
 
+def test_a_long_name_leaves_the_buttons_of_a_job_in_sight(panel: Callable, desk, settle: Callable) -> None:
+    dock = panel(JobsDock)
+    dock.resize(260, 200)
+    number = desk.jobs.submit(Request("Evaluate one model with a long name and another with a longer one", failing))
+    settle(desk)
+    row = dock.rows[number]
+    assert row.width() <= dock.width() and row.name.toolTip() == row.name.text()
+    for button in (row.retry, row.details, row.cancel):
+        assert button.isVisible() and button.mapTo(dock, button.rect().topRight()).x() < dock.width()
+
+
 def test_a_failed_job_says_why_and_shows_details(panel: Callable, desk, settle: Callable, calls) -> None:
     dock = panel(JobsDock)
     number = desk.jobs.submit(Request("Embed", failing))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QScrollArea, QT
 from facelens.errors import FaceLensError
 from facelens.features.shard import amount
 from facelens.session.jobs import Job, State
-from facelens.views.controls import tool_button
+from facelens.views.controls import Elided, tool_button
 from facelens.views.panel import Desk, Panel
 from facelens.words import tr
 
@@ -69,8 +69,7 @@ class JobRow(QWidget):
 
     def __init__(self, dock: JobsDock, number: int) -> None:
         super().__init__()
-        self.name, self.line, self.bar = QLabel(), QLabel(), QProgressBar()
-        self.name.setTextFormat(Qt.TextFormat.PlainText)
+        self.name, self.line, self.bar = Elided(), QLabel(), QProgressBar()
         self.line.setTextFormat(Qt.TextFormat.PlainText)
         self.line.setObjectName("cap")
         self.line.setWordWrap(True)

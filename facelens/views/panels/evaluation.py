@@ -378,11 +378,18 @@ class EvaluationPanel(Panel):
     # -- what the user asks
 
     def show_part(self, part: str) -> None:
-        """Bring one kind of test to the front."""
+        """Bring one kind of test to the front, from its top; the keyboard goes along."""
         self.controls.show_part(part)
+        focus = self.parts.focusWidget()
+        follows = focus is not None and focus.hasFocus()
+        if follows:  # what is hidden would hand it on, and the page would scroll after it
+            self.controls.part.button(part).setFocus()
         self.parts.setCurrentWidget(getattr(self, part))
         if self._shown is not None:
             self._show_part(self._shown)
+        self.area.verticalScrollBar().setValue(0)
+        if follows:
+            self.home().setFocus()
 
     def _show_part(self, evaluation: Evaluation) -> None:
         """Fill the page that is seen; verification has been filled at once."""

@@ -215,6 +215,20 @@ def test_the_rule_for_one_camera_is_offered_where_cameras_are_known(both: Evalua
     assert desk.workspace.plan.junk is False
 
 
+def test_another_kind_of_test_is_shown_from_its_top_and_takes_the_keyboard(
+    both: EvaluationPanel, until: Callable
+) -> None:
+    both.resize(760, 420)
+    both.activateWindow()
+    both.verification.points.setFocus()
+    until(both.verification.points.hasFocus)
+    both.area.verticalScrollBar().setValue(300)
+    both.controls.part.button("identification").click()
+    pump()
+    assert both.area.verticalScrollBar().value() == 0
+    assert both.identification.table.hasFocus()
+
+
 def test_sizes(both: EvaluationPanel) -> None:
     both.verification.points.tap(1, 5)
     for size in ((1440, 760), (1280, 556), (928, 560), (560, 420), (420, 700)):
