@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QEventLoop
@@ -19,9 +18,9 @@ from PySide6.QtWidgets import QWidget
 from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.resources import sample_data
-from facelens.session import log, tasks
+from facelens.session import log
 from facelens.session.drawing import CHARTS
-from facelens.session.jobs import Request, State
+from facelens.session.jobs import State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
 from facelens.session.workspace import Evaluated, Operating
@@ -29,9 +28,6 @@ from facelens.views import theme
 from facelens.views.app import make_application
 from facelens.views.main_window import MainWindow
 from facelens.words import tr
-
-if TYPE_CHECKING:
-    from facelens.features.library import Inspection
 
 SIZE = (1440, 900)
 PATIENCE = 120.0  # seconds for one step
@@ -60,6 +56,7 @@ def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseExc
         theme.apply(app, scheme)  # type: ignore[arg-type]
         # Nothing of the user's own settings shows in the tour, and the tour changes none of them.
         window = MainWindow(Settings(theme=scheme), remember=False)
+        window.desk.vectors = kept.room / "features"
         window.resize(*SIZE)
         window.show()
         guide = Guide(window, out, scheme=scheme, gallery=gallery, crashes=crashes, kept=kept)
@@ -82,8 +79,6 @@ class Kept:
 
     room: Path  # a folder that is deleted after the tour
     once: set[Path] = field(default_factory=set)  # figures that are written
-    model: Inspection | None = None
-    second: Inspection | None = None
     evaluated: tuple[Evaluated, ...] = ()
 
 
@@ -202,48 +197,15 @@ def _compare(guide: Guide) -> None:
 
 
 def _models(guide: Guide) -> None:
-    """No checkpoint comes with FaceLens, so the tour makes a small network that has learned nothing, and says so.
-
-    The second theme finds model and vectors of the first: torch is loaded once, in the worker.
-    """
-    desk, kept = guide.window.desk, guide.kept
-    desk.vectors = kept.room / "features"
-    path = kept.room / "untrained example.safetensors"
+    """The checkpoints that come with FaceLens; the second theme finds the vectors of the first."""
+    guide.window.modelling.load_sample()
+    guide.settle()
     guide.window.stage.show_page("models")
-    if kept.model is None:
-        guide.window.jobs.submit(Request(tr("Make an untrained network"), tasks.untrained_example, (path,)))
-        guide.settle()
-        guide.window.open_model(path)
-        guide.settle()
-        kept.model = guide.window.store.workspace.models[0]
-        faces = guide.window.store.workspace.kept_faces
-        assert faces is not None
-        guide.window.modelling.embed(kept.model.card.name, rows=np.arange(min(60, len(faces)), dtype=np.int64))
-        guide.settle()
-    else:
-        guide.window.store.update(models=(kept.model,), model=kept.model.card.name)
-        guide.window.modelling.look_up_all()
-        guide.settle()
 
 
 def _evaluation(guide: Guide) -> None:
-    """A second untrained network, so that there are two to compare; what they say is worth nothing, and it shows."""
+    """An old model and its upgrade."""
     window, kept = guide.window, guide.kept
-    if kept.second is None:
-        path = kept.room / "second untrained example.safetensors"
-        window.jobs.submit(Request(tr("Make an untrained network"), tasks.untrained_example, (path,), {"seed": 1}))
-        guide.settle()
-        window.open_model(path)
-        guide.settle()
-        kept.second = window.store.workspace.models[1]
-        for name in window.store.workspace.model_names:
-            window.modelling.embed(name)
-            guide.settle()
-    else:
-        assert kept.model is not None
-        window.store.update(models=(kept.model, kept.second))
-        window.modelling.look_up_all()
-        guide.settle()
     window.store.update(operating=Operating(1e-2), evaluated=kept.evaluated)
     window.act("layout.upgrade")
     window.act("evaluate.show")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QDialogButtonBox
 
-from facelens.resources import sample_data
+from facelens.resources import sample_data, sample_models
 from facelens.session.settings import Recent, Settings
 from facelens.views.main_window import MainWindow
 from facelens.views.preview import ImportPreview
@@ -239,12 +239,25 @@ def test_a_doctor_who_fails_is_told(browsing: MainWindow, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(not sample_data().is_dir(), reason="the sample gallery has not been drawn here")
-def test_the_sample_gallery_opens_and_is_no_recent_one(window: MainWindow, settle: Callable) -> None:
+def test_the_sample_gallery_opens_with_its_models_and_is_no_recent_one(
+    window: MainWindow, settle: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    embed = window.modelling.embed
+    few = np.arange(4, dtype=np.int64)
+    monkeypatch.setattr(window.modelling, "embed", lambda name: (asked.append(name), embed(name, rows=few)))
     window.act("gallery.open_sample")
     settle(window)
-    assert len(window.store.workspace.faces) == 640
+    workspace = window.store.workspace
+    assert len(workspace.faces) == 640
     assert window.windowTitle().startswith("Sample gallery")
     assert recents(window) == []
+    assert {one.path for one in workspace.models} == set(sample_models()) and all(one.fits for one in workspace.models)
+    assert asked == [workspace.model_a, workspace.model_b] == ["old", "lce"]
+    assert [workspace.embedded(name)[0] for name in asked] == [4, 4]
+    window.act("gallery.open_sample")
+    settle(window)
+    assert len(window.store.workspace.models) == len(sample_models()) and len(asked) == 2, "they are there already"
 
 
 def test_a_missing_sample_is_told(
