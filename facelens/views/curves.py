@@ -239,9 +239,15 @@ def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def negative(curves: Sequence[Curve]) -> bool:
+    """Whether some values lie below 0, where no logarithm can show them; 0 itself is only left out."""
+    return any(bool((one.values < 0).any()) for one in curves)
+
+
 def far_apart(curves: Sequence[Curve]) -> bool:
     """Whether some curves would lie flat on the axis beside the others, and a logarithmic one can show them all."""
-    known = [one.values for one in curves if np.isfinite(one.values).any()]
-    if len(known) < 2 or any(np.nanmin(values) <= 0 for values in known):
+    known = [one.values[one.values > 0] for one in curves]
+    known = [values for values in known if len(values)]
+    if len(known) < 2 or negative(curves):
         return False
-    return bool(max(np.nanmax(values) for values in known) > MAGNITUDES * min(np.nanmedian(values) for values in known))
+    return bool(max(values.max() for values in known) > MAGNITUDES * min(np.median(values) for values in known))

@@ -6,7 +6,7 @@ Holds no state: what is known is in the workspace, what is under way in the job 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Stored, unique_name, with_norms
 from facelens.views.panel import Desk
-from facelens.words import escaped, tr
+from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
     from facelens.features.card import Card
@@ -79,6 +79,25 @@ class Modelling:
             short=True,
         )
         self.desk.jobs.submit(request, then=lambda job: self._on_inspected(job, path, card=card, said=then))
+
+    def load_all(self, paths: Sequence[Path]) -> None:
+        """List files of our own, in their order."""
+        request = Request(
+            title=plural(len(paths), "Read {n} model", "Read {n} models"),
+            call=tasks.inspect_models,
+            args=(tuple(paths),),
+            slot=f"inspect:{paths[0]}",
+            unit=tr("models"),
+            short=True,
+        )
+
+        def then(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            for found in job.result or ():  # type: ignore[attr-defined]
+                self._put(found)
+
+        self.desk.jobs.submit(request, then=then)
 
     def _on_inspected(self, job: Job, path: Path, *, card: Card | None, said: str) -> None:
         if isinstance(job.error, NeedsChoice) and isinstance(job.error.options, dict):

@@ -138,6 +138,7 @@ class RecipeForm(QWidget):
             self.batch_people, label(tr("people ×"), name="sub"), self.batch_pictures, label(tr("pictures"), name="sub")
         )
         self.plain = _line(self.batch_size, label(tr("pictures"), name="sub"))
+        self.plain.hide()
         self.seed = self._field("seed", tr("The same seed gives the same model"))
         self.out = QLineEdit()
         self.out.setAccessibleName(tr("Folder"))
@@ -151,6 +152,8 @@ class RecipeForm(QWidget):
             combo = self.roles[role] = _combo(tr(name), tr("A loaded model, or a file"))
             combo.activated.connect(partial(self._on_role, role))
             self.role_labels[role] = self._row(tr(name).split()[0], combo)
+            for part in (combo, self.role_labels[role]):
+                part.hide()
         self._row(tr("Length"), _line(self.length, self.unit))
         self._row(tr("Rate"), _line(self.rate))
         self._row(tr("Batch"), self.balanced, self.plain)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent, QTextCursor
+from PySide6.QtCore import QRectF, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
+    QLabel,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -28,8 +29,8 @@ from facelens.session.columns import Columns
 from facelens.session.jobs import Job, State
 from facelens.session.training import Row, Run, words
 from facelens.views import theme
-from facelens.views.controls import Segmented, label, plain_tip
-from facelens.views.curves import Curve, Curves, curves_of, far_apart
+from facelens.views.controls import Segmented, draw_text, label, plain_tip
+from facelens.views.curves import Curve, Curves, curves_of, far_apart, negative
 from facelens.views.docks.jobs import duration
 from facelens.views.frame import Frame
 from facelens.views.kind_facts import KindFacts
@@ -82,9 +83,7 @@ class RunPage(QWidget):
     # -- building
 
     def _build_strip(self) -> QWidget:
-        self.lead, self.state, self.line = label(name="lead"), label(name="sub"), label(name="small")
-        self.line.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.line.setMinimumWidth(0)
+        self.lead, self.state, self.line = label(name="lead"), label(name="sub"), _Cut()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(tr("Progress of the training"))
@@ -263,13 +262,13 @@ class RunPage(QWidget):
 
     def _show_scale(self, terms: Sequence[Curve]) -> None:
         """Logarithmic where terms lie far apart, unless the user has said something else."""
-        negative = any(np.nanmin(one.values) <= 0 for one in terms if np.isfinite(one.values).any())
-        if negative or not self._by_hand:
-            self.scale.set_value("log" if not negative and far_apart(terms) else "linear")
-        self.scale.button("log").setEnabled(not negative)
-        why = tr("Some terms are not above 0, so they have no logarithm.")
-        self.scale.button("log").setToolTip(why if negative else tr("Equal steps are equal ratios"))
-        self.terms.low = None if negative else 0.0
+        below = negative(terms)
+        if below or not self._by_hand:
+            self.scale.set_value("log" if far_apart(terms) else "linear")
+        self.scale.button("log").setEnabled(not below)
+        why = tr("Some terms are below 0, so they have no logarithm.")
+        self.scale.button("log").setToolTip(why if below else tr("Equal steps are equal ratios; 0 is left out"))
+        self.terms.low = None if below else 0.0
 
     def _on_scale(self) -> None:
         self._by_hand = True
@@ -297,6 +296,19 @@ class RunPage(QWidget):
         self.log_frame.header.set_subtitle(plural(len(run.rows), "{n} row", "{n} rows") if run.rows else "")
 
 
+class _Cut(QLabel):
+    """One line whose middle is cut out where it does not fit: the end of a path tells it apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(15)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_text(QPainter(self), QRectF(self.rect()), self.text(), "text2", 11, middle=True)
+
+
 def _line() -> QSplitter:
     made = QSplitter(Qt.Orientation.Horizontal)
     made.setHandleWidth(4)
@@ -313,7 +325,10 @@ def _standing(run: Run, job: Job | None) -> str:
     if job is not None:
         if job.state is State.WAITING:
             return tr("waiting")
-        return job.note if job.note and job.note != tr("Training") else tr("running")
+        words = job.note if job.note and job.note != tr("Training") else tr("running")
+        several = len(run.recipe.stages)
+        which = tr("{name}, {i} of {n}", name=run.stage, i=len(run.stages), n=several) if several and run.rows else ""
+        return f"{words} · {which}" if which else words
     if run.files:
         return tr("finished")
     return tr("failed") if run.error is not None else tr("stopped, saved at step {n}", n=run.step or _last(run))

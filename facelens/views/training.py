@@ -20,7 +20,7 @@ from facelens.session.jobs import Job, Request, State
 from facelens.session.training import Run
 from facelens.views.modelling import Modelling
 from facelens.views.panel import Desk
-from facelens.words import escaped, tr
+from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
     from facelens.images.faceset import FaceSet
@@ -232,9 +232,9 @@ class Trainer:
         """Put what was trained into Models, and say where the rest lies."""
         networks = [file for file in files if file.name == training.CHECKPOINT]
         maps = [file for file in files if file.name != training.CHECKPOINT]
-        for file in networks:
-            Modelling(self.desk).load(file)
-        said = [tr("It is in Models.")] if networks else []
+        if networks:
+            Modelling(self.desk).load_all(networks)
+        said = [plural(len(networks), "It is in Models.", "All {n} are in Models.")] if networks else []
         if maps:
             said.append(tr("Transforms: {paths}", paths=", ".join(escaped(str(file)) for file in maps)))
         self.desk.say(
