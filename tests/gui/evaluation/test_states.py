@@ -216,17 +216,20 @@ def test_the_rule_for_one_camera_is_offered_where_cameras_are_known(both: Evalua
 
 
 def test_another_kind_of_test_is_shown_from_its_top_and_takes_the_keyboard(
-    both: EvaluationPanel, until: Callable
+    desk: Desk, panel: Callable, faces: FaceSet, settle: Callable, until: Callable
 ) -> None:
-    both.resize(760, 420)
-    both.activateWindow()
-    both.verification.points.setFocus()
-    until(both.verification.points.hasFocus)
-    both.area.verticalScrollBar().setValue(300)
-    both.controls.part.button("identification").click()
-    pump()
-    assert both.area.verticalScrollBar().value() == 0
-    assert both.identification.table.hasFocus()
+    put(desk, faces, vectors(faces, "new", seed=1))
+    shown = panel(EvaluationPanel)
+    settle(desk)
+    shown.resize(760, 420)
+    shown.activateWindow()
+    shown.verification.points.setFocus()
+    until(shown.verification.points.hasFocus)
+    shown.area.verticalScrollBar().setValue(300)
+    shown.controls.part.button("identification").click()
+    settle(desk)
+    assert shown.area.verticalScrollBar().value() == 0
+    assert shown.identification.table.hasFocus()
 
 
 def test_sizes(both: EvaluationPanel) -> None:
