@@ -194,7 +194,7 @@ def _train(part: Part, folder: Path) -> None:
         if made.name == "checkpoint.safetensors":
             target = model_file(folder, part.name)
             _halved(made, target)
-            cards.save(cards.load(cards.beside(made)), cards.beside(target))
+            cards.save(cards.load(cards.beside(made)).changed(licence="MIT"), cards.beside(target))
         else:
             _halved(made, folder / TRANSFORMS / f"{part.name}.{made.name}")
 

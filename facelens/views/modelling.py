@@ -129,27 +129,38 @@ class Modelling:
     def load_sample(self) -> None:
         """List the checkpoints that come with the sample gallery; `old` is A, its upgrade B, both are embedded."""
         listed = {one.path for one in self.desk.workspace.models}
-        paths = tuple(path for path in sample_models() if path not in listed)
-        if not paths:
-            return
+        paths = [path for path in sample_models() if path not in listed]
+        first = tuple(path for path in paths if path.stem in SAMPLE_PAIR)
+        rest = tuple(path for path in paths if path not in first)
+        if first:
+            self._read_sample(first, self._on_pair)
+        if rest:
+            self._read_sample(rest, lambda: None)
+
+    def _read_sample(self, paths: tuple[Path, ...], then: Callable[[], None]) -> None:
         request = Request(
-            title=tr("Read the sample models"),
+            title=tr("Read {n} sample models", n=len(paths)),
             call=tasks.inspect_models,
             args=(paths,),
-            slot="inspect:sample",
+            slot=f"inspect:{paths[0]}",
             unit=tr("models"),
             short=True,
         )
-        self.desk.jobs.submit(request, then=self._on_sample)
 
-    def _on_sample(self, job: Job) -> None:
-        if job.state is State.FAILED:
-            self.desk.notify(job.error, trace=job.trace)
-        if job.state is not State.DONE:
-            return
-        inspections: list[Inspection] = job.result  # type: ignore[assignment]
-        for found in inspections:
-            self._put(found)
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE:
+                chosen = self.desk.workspace.model
+                for found in job.result:  # type: ignore[attr-defined]
+                    self._put(found)
+                if chosen:
+                    self.desk.store.update(model=chosen, initiator=self)
+                then()
+
+        self.desk.jobs.submit(request, then=done)
+
+    def _on_pair(self) -> None:
         named = {one.path.stem: one.card.name for one in self.desk.workspace.models if one.path in sample_models()}
         a, b = (named.get(stem, "") for stem in SAMPLE_PAIR)
         self.desk.store.update(model=b, model_a=a, model_b=b, initiator=self)
