@@ -231,11 +231,14 @@ def _numbers(named: dict[str, Any]) -> str:
 
     >>> _numbers({"loss": 1.5, "mined": {"smiling": 1812, "hat": 40}, "phase": "merged", "parts": {"a": [1.0]}})
     'loss 1.500  mined smiling 1,812, hat 40'
+    >>> _numbers({"alignment": 0.00097, "boundary": 0.0})
+    'alignment 9.7e-04  boundary 0.000'
     """
     said = []
     for name, value in named.items():
         if isinstance(value, float):
-            said.append(f"{name} {value:.3f}")
+            small = 0 < abs(value) < 0.005  # three decimals would say nothing
+            said.append(f"{name} {value:.1e}" if small else f"{name} {value:.3f}")
         elif isinstance(value, dict) and all(isinstance(count, int) for count in value.values()):
             said.append(f"{name} {', '.join(f'{one} {count:,}' for one, count in value.items())}")
     return "  ".join(said)
