@@ -79,6 +79,7 @@ class Canvas(pg.GraphicsView):
         self._headed = True  # whether there is room for its numbers
         self._beside_line: float | None = None  # where the line stood when the legend was put there
         self._said: dict[str, QRectF] = {}  # names on curves, likewise
+        self._tracks: dict[str, tuple[Array, ...]] = {}  # curves in pixels, likewise
         self._view = (0.0, 1.0, 0.0, 1.0)  # x low, x high, y low, y high, as drawn
         self._by_key = False
 
@@ -322,7 +323,7 @@ class Canvas(pg.GraphicsView):
     def _lay_out(self) -> None:
         """Ticks for the room there is, and of each curve no more points than can be seen."""
         self._corner = None
-        self._said = {}
+        self._said, self._tracks = {}, {}
         box, view = self._box(), self._view
         for side, axis, low, high, room in (
             ("bottom", self.x_axis, view[0], view[1], min(7, int(box.width() / 62))),

@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
 
-from facelens.figures.scales import forward
+from facelens.figures.scales import Array, forward
 from facelens.views import theme
 from facelens.views.canvas import RIGHT, Canvas, Drawn
 from facelens.views.series import Bars, Mark, Zone
@@ -182,16 +182,12 @@ class Overlay(Canvas):
             if len(drawn.x) < 2 or drawn is besides:
                 continue
             columns = np.linspace(near.left(), near.right(), 24)
-            xs, ys = self._px(drawn.x), self._py(drawn.y)
-            order = slice(None) if xs[-1] >= xs[0] else slice(None, None, -1)
-            here = np.interp(columns, xs[order], ys[order], left=np.inf, right=np.inf)
+            xs, ys, *band = self._track(drawn)
+            here = np.interp(columns, xs, ys, left=np.inf, right=np.inf)
             share = (0.5 if drawn.series.reference else 1.0) * near.width() / 24
             total += share * np.count_nonzero((here > near.top()) & (here < near.bottom()))
-            if drawn.low is not None and drawn.high is not None:
-                low, high = (
-                    np.interp(columns, xs[order], self._py(edge)[order], left=np.nan, right=np.nan)
-                    for edge in (drawn.low, drawn.high)
-                )
+            if band:
+                low, high = (np.interp(columns, xs, edge, left=np.nan, right=np.nan) for edge in band)
                 under = (high < near.bottom()) & (low > near.top())
                 total += 0.15 * share * np.count_nonzero(under)
         for one in self._bars:
@@ -206,6 +202,15 @@ class Overlay(Canvas):
             if np.isfinite([x, y]).all():
                 total += 12 * near.contains(QPointF(float(self._px(x)), float(self._py(y))))
         return total
+
+    def _track(self, drawn: Drawn) -> tuple[Array, ...]:
+        """x and y of a curve and the edges of its band in pixels, from left to right."""
+        key = drawn.series.key
+        if key not in self._tracks:
+            order = slice(None) if drawn.x[-1] >= drawn.x[0] else slice(None, None, -1)
+            heights = [values for values in (drawn.y, drawn.low, drawn.high) if values is not None]
+            self._tracks[key] = (self._px(drawn.x)[order], *(self._py(values)[order] for values in heights))
+        return self._tracks[key]
 
     def _paint_legend(self, painter: QPainter, box: QRectF) -> None:
         rows = [d.series for d in reversed(self._drawn) if d.series.side and not d.series.reference]
