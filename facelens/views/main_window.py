@@ -334,6 +334,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(bar)
         bar.setSizeGripEnabled(False)
         bar.setFixedHeight(25)
+        bar.setContentsMargins(0, 0, 8, 0)
         self.local = tool_button(
             "shield",
             tr("FaceLens opens no network connection. Click to show or delete what it keeps on this disk."),
