@@ -80,6 +80,7 @@ class Canvas(pg.GraphicsView):
         self._beside_line: float | None = None  # where the line stood when the legend was put there
         self._said: dict[str, QRectF] = {}  # names on curves, likewise
         self._tracks: dict[str, tuple[Array, ...]] = {}  # curves in pixels, likewise
+        self._spans: list[tuple[float, float]] | None = None  # zones in pixels, likewise
         self._view = (0.0, 1.0, 0.0, 1.0)  # x low, x high, y low, y high, as drawn
         self._by_key = False
 
@@ -158,7 +159,7 @@ class Canvas(pg.GraphicsView):
 
     def set_zones(self, zones: Sequence[Zone]) -> None:
         """Stretches without support."""
-        self._zones = tuple(zones)
+        self._zones, self._spans = tuple(zones), None
         self._refresh()
 
     def set_points(self, points: Sequence[Point]) -> None:
@@ -323,7 +324,7 @@ class Canvas(pg.GraphicsView):
     def _lay_out(self) -> None:
         """Ticks for the room there is, and of each curve no more points than can be seen."""
         self._corner = None
-        self._said, self._tracks = {}, {}
+        self._said, self._tracks, self._spans = {}, {}, None
         box, view = self._box(), self._view
         for side, axis, low, high, room in (
             ("bottom", self.x_axis, view[0], view[1], min(7, int(box.width() / 62))),

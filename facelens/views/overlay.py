@@ -279,7 +279,9 @@ class Overlay(Canvas):
 
     def _zone_spans(self) -> list[tuple[float, float]]:
         """Left and right of each zone, in pixels."""
-        spans = []
+        if self._spans is not None:
+            return self._spans
+        spans = self._spans = []
         for zone in self._zones:
             ends = np.sort(forward(self.x_axis.scale, np.array([zone.low, zone.high])))
             left, right = self._px(

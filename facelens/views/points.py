@@ -376,14 +376,7 @@ class ThresholdBench(QWidget):
     def show_view(self, view: Standpoint) -> None:
         """Fill the bench."""
         self.view = view
-        with QSignalBlocker(self.target):
-            self.target.clear()
-            if view.live is not None:
-                self.target.addItem(figures(view.live), view.live)
-            for far in view.targets:
-                self.target.addItem(rate(far), far)
-            place = 0 if view.live is not None else self.target.findData(view.operating.far)
-            self.target.setCurrentIndex(max(0, place))
+        self._offer(view)
         self._lines = self._thresholds(view)
         columns = [
             Column(tr("model"), align="left", share=1.2),
@@ -395,6 +388,21 @@ class ThresholdBench(QWidget):
         ]
         self.table.fill(columns, [self._row(view, *line) for line in self._lines])
         self.sentence.setText(self._words(view))
+
+    def _offer(self, view: Standpoint) -> None:
+        """The target FARs, that of the line first where it stands between them."""
+        live = [(figures(view.live), view.live)] if view.live is not None else []
+        offered = [*live, *((rate(far), far) for far in view.targets)]
+        with QSignalBlocker(self.target):
+            while self.target.count() > len(offered):
+                self.target.removeItem(self.target.count() - 1)
+            for i, (text, far) in enumerate(offered):
+                if i == self.target.count():
+                    self.target.addItem(text, far)
+                elif self.target.itemData(i) != far:
+                    self.target.setItemText(i, text)
+                    self.target.setItemData(i, far)
+            self.target.setCurrentIndex(0 if live else max(0, self.target.findData(view.operating.far)))
 
     def _thresholds(self, view: Standpoint) -> list[tuple[str, str, float | None]]:
         lines = []
