@@ -279,7 +279,12 @@ class ResultTable(QTableView):
         columns = tuple(columns)
         if not self.model_.changes_only(columns, rows):
             self._reset(columns, rows)
-        self._divide()
+            self._divide()
+        elif any(
+            need > self.columnWidth(j) + 1 and not self.isColumnHidden(j)
+            for j, need in enumerate(self._needs(self.px, tall=self.tall))
+        ):
+            self._divide()  # columns stand still as long as the words fit
 
     def _reset(self, columns: tuple[Column, ...], rows: Sequence[Sequence[Cell]]) -> None:
         here = self.currentIndex()

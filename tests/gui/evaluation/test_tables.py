@@ -23,6 +23,22 @@ def test_a_moving_line_changes_its_own_row_and_no_other(both: EvaluationPanel) -
     assert rows == {page_.points.marked} and not whole
 
 
+def test_columns_stand_still_while_their_words_fit(leftovers: None) -> None:
+    table = ResultTable("numbers")
+    heads = [Column("query", align="left"), Column("score")]
+
+    def widths(score: str) -> list[int]:
+        table.fill(heads, [[Cell("Ada Byron"), Cell(score)]])
+        return [table.columnWidth(0), table.columnWidth(1)]
+
+    table.resize(260, 120)
+    table.show()
+    before = widths("0.5711")
+    assert widths("0.1") == before
+    assert widths("a score that is a very long sentence of words")[1] > before[1]
+    table.deleteLater()
+
+
 def test_a_number_stays_in_the_middle_of_a_row_of_two_lines(leftovers: None) -> None:
     table = ResultTable("numbers")
     table.fill([Column("query", align="left"), Column("RP")], [[Cell("Ada Byron · 0001.jpg"), Cell("0.571")]])
