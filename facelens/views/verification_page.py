@@ -433,8 +433,6 @@ class VerificationPage(QWidget):
             return tr("at the threshold of FAR {far}", far=rate(target))
         if key == "confusable":
             return tr("model {letter}, most alike first", letter=view.chosen)
-        if key == "threshold":
-            return tr("at FAR {far}", far=figures(view.operating.far))
         return tr("drag the line, brush bins") if key == "scores" else ""
 
 
