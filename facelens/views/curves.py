@@ -19,7 +19,7 @@ from facelens.figures.scales import Array
 from facelens.session.columns import Columns, thinned
 from facelens.views import theme
 from facelens.views.controls import FlowLayout, draw_text, plain_tip, text_width
-from facelens.views.plots import Axis, Band, Chart, Series, Zone
+from facelens.views.plots import Axis, Band, Chart, Point, Series, Zone
 from facelens.words import tr
 
 HUES = (85, 195, 325, 40, 285, 145, 240, 10)  # degrees, far from each other in this order
@@ -136,6 +136,8 @@ class Curves(QWidget):
             band = Band(*one.band) if one.band is not None else None
             series.append(Series(one.name, one.steps, one.values, headline=short(one.last), band=band, **look))  # type: ignore[arg-type]
         self.chart.set_series(series)
+        alone = [one for _, one in shown if len(one.steps) == 1]  # one value makes no line
+        self.chart.set_points([Point(one.name, float(one.steps[0]), float(one.values[0])) for one in alone])
         self.chart.describe = lambda mark: self._card(mark.key, mark.index)
 
     def _card(self, name: str, index: int) -> tuple[str, ...]:

@@ -248,7 +248,7 @@ class RecipeForm(QWidget):
                 n = plural(len(faces), "{n} face", "{n} faces")
                 self.source.addItem(tr("{name}, {n}", name=faces.name, n=n), "open")
             elif draft.source == "open":
-                self.source.addItem(tr("the open gallery"), "open")
+                self.source.addItem(tr("a gallery that is not open"), "open")
             if recipe.data.gallery:
                 self.source.addItem(escaped(Path(recipe.data.gallery).name), "stated")
             self.source.addItem(tr("the sample world, drawn"), "drawn")

@@ -20,7 +20,7 @@ from facelens.images import decode
 from facelens.resources import sample_data
 from facelens.session import log
 from facelens.session.drawing import CHARTS
-from facelens.session.jobs import State
+from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
 from facelens.session.workspace import Evaluated, Operating
@@ -31,6 +31,19 @@ from facelens.words import tr
 
 SIZE = (1440, 900)
 PATIENCE = 120.0  # seconds for one step
+SHORT = {  # what makes the universal recipe one of seconds
+    "epochs": None,
+    "steps": 40,
+    "log": 1,
+    "validation.every": 8,
+    "batch.people": 10,
+    "batch.pictures": 3,
+    "augment.pose": 0.0,
+    "optimiser.kind": "adam",
+    "optimiser.rate": 0.003,
+    "schedule.warmup": 2,
+    "network.options": {"backbone": "small_plain", "parts": 8, "start": 24.0, "backbone_options": {"grid": [3, 3]}},
+}
 
 
 def walk(out: Path, *, themes: Sequence[str] = ("dark", "light"), gallery: Path | None = None) -> list[Path]:
@@ -227,6 +240,29 @@ def _retrieval(guide: Guide) -> None:
     page.retrieval.queries.tap(0, 0)  # type: ignore[attr-defined]
 
 
+def _training(guide: Guide) -> None:
+    """A real training, short and of small pictures, in the worker that has torch already; then what it has told."""
+    from facelens.session.draft import Draft
+    from facelens.session.training import train_model
+
+    window, room = guide.window, guide.kept.room / "trained"
+    window.act("training.show")
+    draft = Draft.of("universal", source="open", root=room).with_values(SHORT)
+    if not (room / "universal").exists():
+        faces = window.store.workspace.kept_faces
+        request = Request(
+            title=tr("Train {name}", name="universal"),
+            call=train_model,
+            args=(draft.final, room / "universal"),
+            kwargs={"faces": faces},
+            unit=tr("steps"),
+        )
+        window.jobs.submit(request)
+        guide.settle()
+    window.store.update(draft=replace(draft, out=room / "universal"))
+    window.panel("training").work.look_into(room / "universal")  # type: ignore[attr-defined]
+
+
 def _palette(guide: Guide) -> None:
     guide.window.act("layout.browse")
     guide.window.act("view.grid")
@@ -290,6 +326,7 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("evaluation", _evaluation),
     ("identification", _identification),
     ("retrieval", _retrieval),
+    ("training", _training),
     ("palette", _palette),
     ("drop", _drop),
     ("match_layout", _match_layout),
