@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -396,12 +397,26 @@ class Header(QWidget):
     def add(self, widget: QWidget) -> QWidget:
         """Put a control at the right end."""
         self._row.addWidget(widget)
+        self._chain()
         return widget
 
     def insert(self, widget: QWidget) -> QWidget:
         """Put a control right after the subtitle, before those that are there."""
         self._row.insertWidget(2, widget)
+        self._chain()
         return widget
+
+    def _chain(self) -> None:
+        """Tab walks the controls as they stand, before what lies under the header."""
+        stops = [
+            stop
+            for place in range(self._row.count())
+            if (part := self._row.itemAt(place).widget()) is not None
+            for stop in (part, *part.findChildren(QWidget))
+            if stop.focusPolicy() & Qt.FocusPolicy.TabFocus and stop.window() is self.window()  # no list that pops up
+        ]
+        for one, other in pairwise(stops):
+            self.setTabOrder(one, other)
 
     def add_button(self, icon: str, tip: str, slot: Callable[[], object] | None = None) -> QToolButton:
         """Put a small button at the right end."""

@@ -78,6 +78,8 @@ def test_a_small_gallery_is_evaluated_when_the_page_is_shown_and_keys_reach_all(
         both.list,
     ):
         assert control in reached, control.accessibleName()
+    order = [reached.index(part) for part in (page_.latex, page_.add_far, page_.points, both.list)]
+    assert order == sorted(order), "as it stands: the header, what lies under it, the list"
 
 
 def test_a_stopped_evaluation_is_not_begun_again_unasked(
