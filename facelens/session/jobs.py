@@ -182,8 +182,13 @@ class JobQueue:
         threads: int | None = None,
         backstop: float = 3.0,
         nice: int = 10,
+        logs: bool = True,
     ) -> None:
-        """`post` delivers a function to the main thread; a worker that ignores cancel for `backstop` s is ended."""
+        """`post` delivers a function to the main thread; a worker that ignores cancel for `backstop` s is ended.
+
+        `logs`: whether failures are written down here; those of a queue in a queue are written by the outer one.
+        """
+        self._logs = logs
         self._deliver = post
         self._threads = threads or min(8, os.cpu_count() or 2)
         self._backstop = backstop
@@ -409,7 +414,7 @@ class JobQueue:
         note = entry.job.note if state is not State.CANCELLED else ""
         job = replace(entry.job, state=state, finished=now, eta_seconds=None, note=note, **changes)
         entry.job = job
-        if state is State.FAILED:
+        if state is State.FAILED and self._logs:
             # A stated failure says all there is to say; only what nobody foresaw needs its trace.
             trace = "" if isinstance(job.error, FaceLensError) else f"\n{job.trace}"
             _log.warning("job %d (%s) failed: %s%s", job.number, job.request.title, job.error, trace)
@@ -696,7 +701,9 @@ class JobQueue:
         with self._lock:
             if lane not in self._sides:
                 backstop = SAVING_SECONDS if lane else self._backstop
-                self._sides[lane] = JobQueue(post=lambda call: call(), threads=1, backstop=backstop, nice=self._nice)
+                self._sides[lane] = JobQueue(
+                    post=lambda call: call(), threads=1, backstop=backstop, nice=self._nice, logs=False
+                )
             side = self._sides[lane]
             self._aside[lane] += 1
         try:

@@ -145,6 +145,12 @@ class Run:
         """Names of the stages that have rows."""
         return tuple(dict.fromkeys(str(row.get("stage", "")) for row in self.rows))
 
+    @property
+    def made(self) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Networks and transforms among the files."""
+        networks = tuple(file for file in self.files if file.name == CHECKPOINT)
+        return networks, tuple(file for file in self.files if file.name != CHECKPOINT)
+
     def with_row(self, row: Row) -> Run:
         """One more row; after a restart those that come again replace the old ones."""
         kept, same = list(self.rows), row.get("stage", "")

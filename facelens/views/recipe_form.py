@@ -359,6 +359,7 @@ class RecipeForm(QWidget):
         self.given.emit(role, file)
 
     def _on_out(self) -> None:
+        self.out.setCursorPosition(0)  # or it shows its tail
         if self.out.isModified() and self.out.text().strip():
             self.out.setModified(False)
             self._change(out=Path(self.out.text().strip()).expanduser().absolute())

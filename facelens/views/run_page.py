@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSplitter,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -32,7 +33,7 @@ from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label, plain_tip
 from facelens.views.curves import Curve, Curves, curves_of, far_apart, negative
 from facelens.views.docks.jobs import duration
-from facelens.views.frame import Frame
+from facelens.views.frame import Frame, Skeleton
 from facelens.views.kind_facts import KindFacts
 from facelens.words import escaped, plural, tr
 
@@ -77,8 +78,12 @@ class RunPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        self.skeleton = Skeleton()  # until the first row is there
+        self.pages = QStackedWidget()
+        for page in (area, self.skeleton, QWidget()):
+            self.pages.addWidget(page)
         column.addWidget(self._build_strip())
-        column.addWidget(area, 1)
+        column.addWidget(self.pages, 1)
 
     # -- building
 
@@ -199,6 +204,7 @@ class RunPage(QWidget):
             self.stage.setCurrentIndex(last if followed or other else max(self.stage.findText(at), 0))
         self.stage.setVisible(len(run.stages) > 1)
         self.show_job(job)
+        self.pages.setCurrentIndex(0 if run.rows else 1 if job is not None else 2)
         self._draw()
         self._show_log(run)
 
@@ -209,14 +215,15 @@ class RunPage(QWidget):
             return
         done = int(run.rows[-1]["step"]) if run.rows else run.step
         total = run.steps
-        training = job is not None and job.total == total
-        if job is not None and training:
-            done = max(done, job.done)
+        if job is not None and job.note == tr("Training"):
+            done, total = job.done, job.total
         self.lead.setText(tr("{done} of {total} steps", done=done, total=total) if total else escaped(run.recipe.name))
         self.state.setText(_standing(run, job))
         where = run.name or tr("drawn people")
         parts = [escaped(run.recipe.name), tr("on {faces}", faces=escaped(where)), *(_pace(job) if job else [])]
+        networks, maps = run.made
         if job is None:
+            parts += [tr("transforms {names}", names=", ".join(file.stem for file in maps))] if maps else []
             parts.append(escaped(str(run.folder)))
         self.line.setText(" · ".join(parts))
         self.line.setToolTip(plain_tip(escaped(str(run.folder))))
@@ -232,10 +239,13 @@ class RunPage(QWidget):
             self.bar.style().unpolish(self.bar)
             self.bar.style().polish(self.bar)
         stopping = job is not None and job.state is State.RUNNING and job.note == tr("Stopping")
+        held = self.stop.hasFocus()
         self.stop.setVisible(job is not None)
         self.stop.setEnabled(not stopping)
-        self.resume.setVisible(job is None and not run.files)
-        self.models.setVisible(job is None and bool(run.files))
+        self.resume.setVisible(job is None and not run.files and bool(run.step or run.rows))
+        self.models.setVisible(job is None and bool(networks))
+        if held and job is None:
+            next((one for one in (self.resume, self.models) if one.isVisible()), self.terms.chart).setFocus()
 
     def _draw(self) -> None:
         run = self._run
@@ -248,7 +258,7 @@ class RunPage(QWidget):
         terms = curves_of(self._columns, "terms", lead="loss")
         self._show_scale(terms)
         self.terms.show_curves(terms, steps=steps, log=self.scale.value() == "log")
-        self.terms.set_note("" if terms else tr("The first values come after some steps."))
+        self.terms.set_note("" if terms else tr("Comes every {n} steps.", n=run.recipe.log))
         checks = curves_of(self._columns, "validation", words=METRICS)
         first = {one.name: float(one.values[0]) for one in checks if one.steps[0] == 0}
         self.checks.show_curves(checks, steps=steps, start=first)
@@ -325,7 +335,7 @@ def _standing(run: Run, job: Job | None) -> str:
     if job is not None:
         if job.state is State.WAITING:
             return tr("waiting")
-        words = job.note if job.note and job.note != tr("Training") else tr("running")
+        words = job.note if job.note and job.note != tr("Training") else tr("running") if job.total else tr("starting")
         several = len(run.recipe.stages)
         which = tr("{name}, {i} of {n}", name=run.stage, i=len(run.stages), n=several) if several and run.rows else ""
         return f"{words} · {which}" if which else words
@@ -339,9 +349,11 @@ def _last(run: Run) -> int:
 
 
 def _pace(job: Job) -> list[str]:
-    """How fast it is and how long it still takes."""
+    """How fast it is and how long it still takes; before the first step, how far the pictures are."""
     parts = []
-    if job.rate >= 1:
+    if job.note != tr("Training"):
+        parts += [tr("{done} of {total}", done=job.done, total=job.total)] if job.total else []
+    elif job.rate >= 1:
         rate = f"{job.rate:.1f}" if job.rate < 10 else f"{job.rate:,.0f}"
         parts.append(tr("{rate} {unit}/s", rate=rate, unit=job.request.unit))
     elif job.rate > 0:

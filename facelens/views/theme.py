@@ -325,6 +325,7 @@ QPushButton#flat:hover {{ background: {t.hover}; }}
 QPushButton#flat:focus {{ border-color: {t.accent}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px;
     padding: 3px 7px; color: {t.text}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
+QLineEdit:disabled {{ color: {faint}; background: {t.base}; border-color: {t.line}; }}
 QPlainTextEdit, QTextEdit {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px; padding: 2px;
     color: {t.text2}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SLOT = "train"
 FIRST = "cosface"
+PLAIN = ("margin", "compatible")  # kinds that train any network
 
 
 class Trainer:
@@ -63,8 +64,11 @@ class Trainer:
         values: dict[str, Any] = {f"models.{role}": file}
         found = next((one for one in self.desk.workspace.models if str(one.path) == file), None)
         if role == "start" and found is not None and draft.recipe is not None:
-            values["network.architecture"] = found.card.architecture
-            values["network.options"] = {**draft.recipe.network.options, **found.card.options}
+            network = draft.recipe.network
+            if found.card.architecture == network.architecture:
+                values["network.options"] = {**network.options, **found.card.options}
+            elif draft.recipe.kind in PLAIN:
+                values |= {"network.architecture": found.card.architecture, "network.options": dict(found.card.options)}
         try:
             self.change(draft.with_values(values))
         except InputError as error:
@@ -225,13 +229,13 @@ class Trainer:
         elif job.state is State.DONE:
             done: training.Training = job.result  # type: ignore[assignment]
             files = tuple(file for files in done.files for file in files)
-            self.desk.store.update(run=replace(run, files=files, step=done.steps[-1]), initiator=self)
-            self._open(run, files)
+            run = replace(run, files=files, step=done.steps[-1])
+            self.desk.store.update(run=run, initiator=self)
+            self._open(run)
 
-    def _open(self, run: Run, files: tuple[Path, ...]) -> None:
+    def _open(self, run: Run) -> None:
         """Put what was trained into Models, and say where the rest lies."""
-        networks = [file for file in files if file.name == training.CHECKPOINT]
-        maps = [file for file in files if file.name != training.CHECKPOINT]
+        networks, maps = run.made
         if networks:
             Modelling(self.desk).load_all(networks)
         said = [plural(len(networks), "It is in Models.", "All {n} are in Models.")] if networks else []

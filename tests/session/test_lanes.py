@@ -62,7 +62,7 @@ def test_without_a_long_job_there_is_no_second_worker(queue: JobQueue) -> None:
     assert asked.result[0] == queue.worker_pid and not queue._sides  # type: ignore[index]
 
 
-def test_counts_results_and_errors_come_through(queue: JobQueue, busy: int) -> None:
+def test_counts_results_and_errors_come_through(queue: JobQueue, busy: int, caplog: pytest.LogCaptureFixture) -> None:
     seen: list[tuple[int, int]] = []
     queue.listen(lambda job: seen.append((job.done, job.total)) if job.request.title == "Count" else None)
     assert queue.wait(queue.submit(Request("Count", work.count, (40,), short=True)), timeout=LONG).result == 40
@@ -70,7 +70,9 @@ def test_counts_results_and_errors_come_through(queue: JobQueue, busy: int) -> N
     values = np.arange(400_000.0)
     echoed = queue.wait(queue.submit(Request("Echo", work.same, (values,), short=True)), timeout=LONG)
     assert np.array_equal(echoed.result, values)  # type: ignore[arg-type]
+    caplog.clear()
     failed = queue.wait(queue.submit(Request("Fail", work.fail_input, short=True)), timeout=LONG)
+    assert len(caplog.records) == 1, "said once"
     assert failed.state is State.FAILED and isinstance(failed.error, InputError) and "in fail_input" in failed.trace
 
 

@@ -172,6 +172,8 @@ class TrainingPanel(Panel):
         self.work.start()
         self.sides.set_value("run")
         self._show_sides()
+        if self.work.job() is not None:
+            self.page.stop.setFocus()  # the button that was pressed is out of use now
 
     def _on_dismissed(self) -> None:
         self._problem = None
