@@ -236,7 +236,8 @@ def test_distances() -> None:
 
 
 def test_the_loss_is_that_of_pytorch_metric_learning() -> None:
-    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    from pytorch_metric_learning import losses
+
     x, y = batch(torch.float64, n=20, classes=5)
     unit = F.normalize(x)
     pairs = distance_weighted(unit.detach(), y, generator=torch.Generator().manual_seed(1))
@@ -252,7 +253,8 @@ def test_the_loss_is_that_of_pytorch_metric_learning() -> None:
 
 @pytest.mark.parametrize("n", [4, 16, 64])
 def test_the_distribution_is_that_of_pytorch_metric_learning(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = pytest.importorskip("pytorch_metric_learning.miners.distance_weighted_miner")
+    from pytorch_metric_learning.miners import distance_weighted_miner as module
+
     x, y = batch(torch.float64, n=30, d=n, classes=6)
     x = F.normalize(x.detach() + 0.8 * torch.eye(n, dtype=torch.float64)[0])  # some in reach, some not
     seen = {}
