@@ -134,7 +134,17 @@ def evaluable(workspace: Workspace) -> str:
         return reason
     if workspace.crossing and len(workspace.evaluable) < 2:
         return tr("Needs vectors of two models; choose A and B in the toolbar.")
-    return "" if workspace.evaluable else tr("Needs vectors. Embed the gallery first.")
+    if not workspace.evaluable:
+        return tr("Needs vectors. Embed the gallery first.")
+    return named(workspace)
+
+
+def named(workspace: Workspace) -> str:
+    """Needs to know who is on the pictures, or a list that says which of them belong together."""
+    faces = workspace.faces
+    if faces is None or len(faces.identity.names) or workspace.protocol is not None:
+        return ""
+    return tr("Needs identities, or a list of pairs; nobody in this gallery has a name.")
 
 
 def evaluated(workspace: Workspace) -> str:

@@ -408,10 +408,11 @@ class Header(QWidget):
 
     def _chain(self) -> None:
         """Tab walks the controls as they stand, before what lies under the header."""
+        items = [self._row.itemAt(place) for place in range(self._row.count())]
         stops = [
             stop
-            for place in range(self._row.count())
-            if (part := self._row.itemAt(place).widget()) is not None
+            for part in (item.widget() for item in items if item is not None)
+            if part is not None
             for stop in (part, *part.findChildren(QWidget))
             if stop.focusPolicy() & Qt.FocusPolicy.TabFocus and stop.window() is self.window()  # no list that pops up
         ]

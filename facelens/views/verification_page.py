@@ -338,10 +338,10 @@ class VerificationPage(QWidget):
 
     def _show_line(self, view: Standpoint) -> None:
         far = view.operating.far
-        stands = {side.letter: view.standing(side.letter) for side in view.sides}
-        points = [Point(k, far, here.tar) for k, here in stands.items() if here is not None and here.tar is not None]
-        self.roc.set_decision(far if points else None, step=0.05)
-        self.roc.set_points(points)
+        measures = {side.letter: view.tar(side, None) for side in view.sides}
+        self.roc.set_decision(far if any(tar.value is not None for tar in measures.values()) else None, step=0.05)
+        # Where a rate has no support the line stands, but no number is drawn.
+        self.roc.set_points([Point(k, far, tar.value or 0.0) for k, tar in measures.items() if tar.defined])
         here = view.standing(view.chosen)
         if here is None or here.threshold is None:
             self.scores.set_decision(None)

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.analyses.evaluation import Evaluation
-from facelens.session.actions import evaluable
+from facelens.session.actions import evaluable, named
 from facelens.session.jobs import Job, State
 from facelens.session.selection import Selection
 from facelens.session.workspace import Operating
@@ -287,12 +287,20 @@ class EvaluationPanel(Panel):
 
     def _show_empty(self, reason: str) -> None:
         workspace = self.desk.workspace
-        no_gallery = workspace.faces is None
-        self.open.setVisible(no_gallery)
-        self.next.setVisible(bool(reason) and not no_gallery)
+        other_gallery = workspace.faces is None or bool(named(workspace))
+        self.open.setVisible(other_gallery)
+        self.next.setVisible(bool(reason) and not other_gallery)
         self.run.setVisible(not reason)
-        if no_gallery:
+        if workspace.faces is None:
             words = tr("No gallery yet"), tr("Evaluation compares the faces of a gallery. Open one, then embed it.")
+        elif other_gallery:
+            words = (
+                tr("Nobody has a name"),
+                tr(
+                    "Evaluation asks which pictures show the same person. Open a folder with one sub-folder per "
+                    "person, a manifest with an identity column, or a list of pairs."
+                ),
+            )
         elif not workspace.model_names:
             words = tr("No model yet"), tr("Evaluation needs vectors. Open a model and embed the gallery with it.")
         elif reason:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from facelens.images.faceset import FaceSet
+from facelens.session.workspace import Operating
 from facelens.views.panels.evaluation import EvaluationPanel
 from tests.gui.conftest import Calls, settle
 from tests.gui.evaluation.stub import features, gallery, put
@@ -28,6 +29,13 @@ def dirty() -> dict[str, tuple[FaceSet, np.ndarray]]:
         "ties": (nan, np.ones((9, 4))),
         "two faces": (gallery(2, 1), rng.normal(size=(2, 4))),
     }
+
+
+def test_an_operating_point_without_support_has_a_line_but_no_number(both: EvaluationPanel) -> None:
+    roc = both.verification.roc
+    assert [point.key for point in roc._points] == ["A", "B"]
+    both.desk.store.update(operating=Operating(1e-5))
+    assert roc.decision == pytest.approx(1e-5) and not roc._points
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from facelens.images.faceset import FaceSet, Labels
+from facelens.images.protocol import Pairs, Protocol
 from facelens.session.jobs import State
 from facelens.session.workspace import Operating
 from facelens.views.evaluating import SLOT
@@ -48,6 +50,20 @@ def test_the_icon_of_the_empty_page_can_be_seen(panel: Callable) -> None:
     places = [(x, y) for x in range(image.width()) for y in range(image.height())]
     painted = [at for at in places if image.pixelColor(*at).alpha() > 60]
     assert len(painted) > 0.05 * len(places), "a drawing, not some dots"
+
+
+def test_a_gallery_without_names_says_what_is_missing(desk: Desk, panel: Callable, settle: Callable) -> None:
+    shown = panel(EvaluationPanel)
+    flat = FaceSet.build("flat", Path("/nowhere"), paths=[f"{k:02}.png" for k in range(6)], identities=[""] * 6)
+    put(desk, flat, features(flat, np.random.default_rng(0).normal(size=(6, 4)), "new"))
+    settle(desk)
+    assert shown.empty.isVisible() and shown.empty.accessibleName() == "Nobody has a name"
+    assert shown.open.isVisible() and not shown.next.isVisible() and not shown.run.isVisible()
+    assert not desk.jobs.jobs, "nothing is worked out that cannot be judged"
+    pairs = Pairs(np.array([[0, 1], [2, 3], [4, 5]]), np.array([True, False, False]), np.zeros(3, np.int32))
+    desk.store.update(protocol=Protocol("listed", pairs), plan=replace(desk.workspace.plan, protocol="listed"))
+    settle(desk)
+    assert shown.body.isVisible()
 
 
 def test_a_small_gallery_is_evaluated_when_the_page_is_shown_and_keys_reach_all(
