@@ -81,7 +81,7 @@ class Commands:
             "training.show": lambda: window.stage.show_page("training"),
             "training.open": self._open_recipe,
             "training.start": lambda: self._train("start"),
-            "training.stop": lambda: window.jobs.cancel_slot("train"),
+            "training.stop": self._stop_training,
             "training.resume": lambda: self._train("resume"),
             "vectors.import": self._import_vectors,
             "vectors.export": self._export_vectors,
@@ -200,6 +200,11 @@ class Commands:
     def _open_recipe(self) -> None:
         if name := QFileDialog.getOpenFileName(self.window, tr("Open a recipe"), "", tr("Recipes") + " (*.toml)")[0]:
             self.window.open_recipe(Path(name))
+
+    def _stop_training(self) -> None:
+        if not any(job.request.slot == "train" and not job.state.ended for job in self.window.jobs.jobs):
+            self.window.statusBar().showMessage(tr("No training is running."), 6000)
+        self.window.jobs.cancel_slot("train")
 
     def _train(self, what: str) -> None:
         self.window.stage.show_page("training")

@@ -67,6 +67,7 @@ class Curves(QWidget):
         self._flow.setContentsMargins(8, 6, 8, 0)
         self.keys: dict[str, Key] = {}
         self.chart = Chart(self._x(), self._y(), name=name, brush=False)
+        self.chart.describe = lambda mark: self._card(mark.key, mark.index)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -138,7 +139,7 @@ class Curves(QWidget):
         self.chart.set_series(series)
         alone = [one for _, one in shown if len(one.steps) == 1]  # one value makes no line
         self.chart.set_points([Point(one.name, float(one.steps[0]), float(one.values[0])) for one in alone])
-        self.chart.describe = lambda mark: self._card(mark.key, mark.index)
+        self.chart.point_again()
 
     def _card(self, name: str, index: int) -> tuple[str, ...]:
         one = next(curve for curve in self._curves if curve.name == name)

@@ -38,7 +38,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtGui import QCursor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from facelens.figures.scales import Array, forward
@@ -227,6 +227,11 @@ class Chart(Overlay):
         dx = min(max(dx, whole[0] - x0), whole[1] - x1)
         dy = min(max(dy, whole[2] - y0), whole[3] - y1)
         self._look_at((x0 + dx, x1 + dx, y0 + dy, y1 + dy))
+
+    def point_again(self) -> None:
+        """Hover what lies under a pointer that rests, after something else was drawn under it."""
+        if self._press is None and self.viewport().underMouse():
+            self._point_at(QPointF(self.viewport().mapFromGlobal(QCursor.pos())))
 
     def _point_at(self, at: QPointF) -> None:
         over = self._on_line(at)

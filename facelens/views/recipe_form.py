@@ -62,6 +62,7 @@ class RecipeForm(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMinimumWidth(264)
         self.draft: Draft | None = None
+        self.running = False
         self._workspace = Workspace()
         self.header = Header(tr("Recipe"))
         self.switch = Segmented([("form", tr("Form")), ("text", tr("Text"))], label=tr("View of the recipe"), height=22)
@@ -214,7 +215,7 @@ class RecipeForm(QWidget):
     def fill(self, workspace: Workspace, *, running: bool) -> None:
         """Show what is asked; while a training runs it can be read, not changed."""
         draft = self.draft = workspace.draft
-        self._workspace = workspace
+        self._workspace, self.running = workspace, running
         if draft is None:
             return
         self._show_recipe(draft)

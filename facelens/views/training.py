@@ -109,7 +109,8 @@ class Trainer:
 
         def then(job: Job) -> None:
             if job.state is State.FAILED:
-                self.desk.notify(job.error, trace=job.trace)
+                if not offer:  # nobody asked for it
+                    self.desk.notify(job.error, trace=job.trace)
                 return
             run: Run | None = job.result  # type: ignore[assignment]
             if run is None or self.job() is not None or (offer and run.files):

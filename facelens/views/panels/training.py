@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.errors import FaceLensError
@@ -100,13 +100,20 @@ class TrainingPanel(Panel):
         super().resizeEvent(event)
         self._show_sides()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.desk.workspace.draft is not None:  # a training may have ended while nobody looked
+            self._show_form()
+            self.page.show_job(self.work.job())
+
     # -- showing
 
     def refresh(self, changed: frozenset[str]) -> None:
         if self.desk.workspace.draft is None:
             self._begin()
             return
-        self._show_form()
+        if changed - {"run"} or self.form.running != (self.work.job() is not None):
+            self._show_form()
         if "run" in changed:
             run = self.desk.workspace.run
             if run is None or run.folder != self.page.folder or run.files or run.error is not None:
