@@ -296,10 +296,7 @@ class EvaluationPanel(Panel):
         elif other_gallery:
             words = (
                 tr("Nobody has a name"),
-                tr(
-                    "Evaluation asks which pictures show the same person. Open a folder with one sub-folder per "
-                    "person, a manifest with an identity column, or a list of pairs."
-                ),
+                tr("Evaluation asks who is who. Open one sub-folder per person, a manifest with identities, or pairs."),
             )
         elif not workspace.model_names:
             words = tr("No model yet"), tr("Evaluation needs vectors. Open a model and embed the gallery with it.")
