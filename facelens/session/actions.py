@@ -111,6 +111,8 @@ def embeddable(workspace: Workspace, name: str = "") -> str:
     if reason := model_usable(workspace, name):
         return reason
     done, total = workspace.embedded(name or workspace.model)
+    if not total:
+        return tr("No face is left: all pictures are excluded.")
     return "" if done < total else tr("All faces are embedded with this model.")
 
 

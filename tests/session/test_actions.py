@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from facelens.images.faceset import FaceSet
+from facelens.session import actions
 from facelens.session.actions import ACTIONS, BY_ID, MENUS
 from facelens.session.draft import Draft
 from facelens.session.selection import Selection
@@ -113,6 +114,14 @@ def test_one_is_said_as_one() -> None:
     assert reasons(one)["view.compare"] == "Needs two to four selected faces; 1 is selected."
     none = Workspace(faces=faces, selection=Selection(ids=np.zeros(0, np.int64)))
     assert reasons(none)["view.compare"] == "Needs two to four selected faces; none is selected."
+
+
+def test_where_every_face_is_excluded_none_is_said_to_be_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actions, "model_usable", lambda *_: "")  # any model
+    faces = gallery()
+    assert actions.embeddable(Workspace(faces=faces)) == ""
+    out = Workspace(faces=faces, excluded=faces.ids)
+    assert actions.embeddable(out) == "No face is left: all pictures are excluded."
 
 
 def test_training_needs_a_recipe_that_can_be_trained(tmp_path: Path) -> None:
