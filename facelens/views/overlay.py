@@ -14,7 +14,7 @@ from facelens.views.canvas import RIGHT, Canvas, Drawn
 from facelens.views.series import Bars, Mark, Zone
 from facelens.words import plural, tr
 
-NAME = 64  # px of a model's name that the legend keeps where there is little room
+NAME = 48  # px of a model's name that the legend keeps where there is little room
 
 
 class Overlay(Canvas):
