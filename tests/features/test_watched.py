@@ -45,7 +45,7 @@ def small(name: str, *changes: str) -> Recipe:
 
 @pytest.fixture(scope="module")
 def universal(room: Path, faces: FaceSet) -> Path:
-    fast = ["schedule.warmup=0", "loss.confidence_rate=0.03"]
+    fast = ["schedule.warmup=0", "loss.confidence_rate=0.03", "optimiser.kind=sgd", "optimiser.rate=0.05"]
     told = small("universal", NETWORK, *fast, "augment.pose=0.0", "validation.every=2", "steps=5")
     train(told, room / "universal", faces=faces, cache=room)
     return room / "universal"

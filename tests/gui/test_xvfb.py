@@ -100,7 +100,7 @@ class Remote:
             self.lines.put(json.loads(line))
 
     def until(self, condition: Callable[[dict[str, Any]], object], what: str) -> dict[str, Any]:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60  # the models of the sample gallery are read and embedded meanwhile
         while not (self.state and condition(self.state)):
             try:
                 self.state = self.lines.get(timeout=0.2)

@@ -88,12 +88,16 @@ def test_cancel_supersede_and_retry(queue: JobQueue, busy: int, tmp_path: Path) 
     assert again.state is State.FAILED and queue.job(busy).state is State.RUNNING  # type: ignore[union-attr]
 
 
+def written(path: Path) -> bool:
+    return path.exists() and path.read_text() != ""
+
+
 def test_closing_ends_both(tmp_path: Path) -> None:
     queue = JobQueue(post=lambda call: call())
     queue.submit(Request("Long", work.deaf, (str(tmp_path / "a"),)))
-    until(lambda: (tmp_path / "a").exists())
+    until(lambda: written(tmp_path / "a"))
     queue.submit(Request("Short", work.deaf, (str(tmp_path / "b"),), short=True))
-    until(lambda: (tmp_path / "b").exists())
+    until(lambda: written(tmp_path / "b"))
     pids = [int((tmp_path / name).read_text()) for name in "ab"]
     began = time.monotonic()
     queue.shutdown()
