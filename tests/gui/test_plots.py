@@ -613,6 +613,15 @@ def test_names_that_differ_at_their_end_are_told_apart_in_a_narrow_legend(show: 
     assert seen[0] != seen[1]
 
 
+def test_a_legend_keeps_clear_of_the_line_in_a_narrow_chart(show: Any) -> None:
+    chart = show(Chart(replace(FAR, low=1e-5), TAR), 320)
+    chart.set_series([replace(curve(side), name="mobilefacenet of the house") for side in "AB"])
+    chart.set_zones([Zone(1e-5, 4e-5, "no support")])
+    chart.set_decision(1e-2)
+    picture(chart)
+    assert not chart._corner.left() <= chart._line_px() <= chart._corner.right()
+
+
 def test_zone_hides_the_curve_and_says_why(roc: Chart) -> None:
     b = curve("B")
     spot = at(roc, 1.4e-6, float(np.interp(1.4e-6, b.x, b.y)))
