@@ -53,6 +53,7 @@ class KindFacts(Places):
         self._zones: list[Zone] = []
         self._columns = Columns()
         self._steps = 1
+        self.confidences.chosen.connect(lambda _: self._draw())
         self.against = QComboBox()
         self.against.setAccessibleName(tr("Variation"))
         self.against.setToolTip(tr("What faces as they are stand against"))
