@@ -80,8 +80,8 @@ class Modelling:
         )
         self.desk.jobs.submit(request, then=lambda job: self._on_inspected(job, path, card=card, said=then))
 
-    def load_all(self, paths: Sequence[Path]) -> None:
-        """List files of our own, in their order."""
+    def load_all(self, paths: Sequence[Path], *, then: Callable[[], None] = lambda: None) -> None:
+        """List files of our own, in their order; `then` is called when they are there."""
         request = Request(
             title=plural(len(paths), "Read {n} model", "Read {n} models"),
             call=tasks.inspect_models,
@@ -91,13 +91,15 @@ class Modelling:
             short=True,
         )
 
-        def then(job: Job) -> None:
+        def done(job: Job) -> None:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
-            for found in job.result or ():  # type: ignore[attr-defined]
-                self._put(found)
+            elif job.state is State.DONE:
+                for found in job.result:  # type: ignore[attr-defined]
+                    self._put(found)
+                then()
 
-        self.desk.jobs.submit(request, then=then)
+        self.desk.jobs.submit(request, then=done)
 
     def _on_inspected(self, job: Job, path: Path, *, card: Card | None, said: str) -> None:
         if isinstance(job.error, NeedsChoice) and isinstance(job.error.options, dict):
@@ -133,40 +135,22 @@ class Modelling:
         first = tuple(path for path in paths if path.stem in SAMPLE_PAIR)
         rest = tuple(path for path in paths if path not in first)
         if first:
-            self._read_sample(first, self._on_pair)
+            self.load_all(first, then=self._on_pair)
         if rest:
-            self._read_sample(rest, lambda: None)
-
-    def _read_sample(self, paths: tuple[Path, ...], then: Callable[[], None]) -> None:
-        request = Request(
-            title=tr("Read {n} sample models", n=len(paths)),
-            call=tasks.inspect_models,
-            args=(paths,),
-            slot=f"inspect:{paths[0]}",
-            unit=tr("models"),
-            short=True,
-        )
-
-        def done(job: Job) -> None:
-            if job.state is State.FAILED:
-                self.desk.notify(job.error, trace=job.trace)
-            elif job.state is State.DONE:
-                chosen = self.desk.workspace.model
-                for found in job.result:  # type: ignore[attr-defined]
-                    self._put(found)
-                if chosen:
-                    self.desk.store.update(model=chosen, initiator=self)
-                then()
-
-        self.desk.jobs.submit(request, then=done)
+            self.load_all(rest, then=lambda: self._show(self.desk.workspace.model_b))
 
     def _on_pair(self) -> None:
         named = {one.path.stem: one.card.name for one in self.desk.workspace.models if one.path in sample_models()}
         a, b = (named.get(stem, "") for stem in SAMPLE_PAIR)
-        self.desk.store.update(model=b, model_a=a, model_b=b, initiator=self)
+        self.desk.store.update(model_a=a, model_b=b, initiator=self)
+        self._show(b)
         for name in filter(None, (a, b)):
             if not self._has_vectors(name):
                 self.embed(name)
+
+    def _show(self, name: str) -> None:
+        if name:
+            self.desk.store.update(model=name, initiator=self)
 
     def _has_vectors(self, name: str) -> bool:
         found, faces = self.desk.workspace.inspection(name), self.desk.workspace.faces
