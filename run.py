@@ -598,6 +598,7 @@ def test(setup, arguments):
     os.chdir(setup.root)
     if not arguments:  # the whole suite on all cores; a file's tests stay together and share what they set up
         arguments = ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadfile"]
+        arguments += ["--max-worker-restart", "0"]  # a crash ends the run and names its test; a new process would hang
     return exit_code(launch([setup.python, "-m", "pytest"] + arguments))
 
 
