@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,8 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPainterPath,
     QPaintEvent,
     QPen,
-    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
@@ -35,7 +32,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.session.selection import Mode, Selection
-from facelens.views import icons, marks, theme
+from facelens.views import icons, marks, portrait, theme
 from facelens.views.cells import CAPTION, CAPTION_GAP, MARGIN, SECTION, Layout
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import DELAY, HoverCard
@@ -338,26 +335,18 @@ class ThumbnailGrid(QAbstractScrollArea):
         reason = self._thumbnails.broken(face) if pixmap is None else None
         excluded = _flag(self._marks.excluded, row)
         if pixmap is not None:
-            picture = _fitted(pixmap, box)
+            picture = portrait.fitted(pixmap, box)
             if excluded:
                 painter.setOpacity(marks.REJECTED)
             painter.drawPixmap(picture, pixmap, QRectF(pixmap.rect()))
             painter.setOpacity(1.0)
             if self._size > SMALL and _flag(self._marks.refused, row):
                 marks.refused(painter, picture, now)
-            _round_corners(painter, picture, now.q("soft" if selected else "sunk").name())
+            portrait.round_corners(painter, picture, now.q("soft" if selected else "sunk").name())
         else:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(now.q("raised"))
-            painter.drawRoundedRect(box, 3, 3)
-            if reason is not None:
-                side = min(24.0, self._size / 3)
-                middle = box.center()
-                icons.paint(
-                    painter, QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side), "warning", "warn"
-                )
+            portrait.absent(painter, box, broken=reason is not None)
         self._paint_marks(painter, now, row, box, excluded)
-        self._paint_ring(painter, now, place, face, box, selected)
+        portrait.ring(painter, box, selected=selected, current=face == self._current, hovered=place == self._hover)
         if pixmap is None and reason is None:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(now.q("raised"))
@@ -383,25 +372,6 @@ class ThumbnailGrid(QAbstractScrollArea):
         if excluded or _flag(self._marks.flagged, row):
             plate = QRectF(box.left() + 4, box.top() + 4, 19, 19)
             (marks.reject if excluded else marks.flag)(painter, plate, now)
-
-    def _paint_ring(
-        self, painter: QPainter, now: theme.Theme, place: int, face: int, box: QRectF, selected: bool
-    ) -> None:
-        current = face == self._current
-        if not (selected or current or place == self._hover):
-            return
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        if selected and current:
-            painter.setPen(QPen(now.q("accent"), 3))
-            painter.drawRoundedRect(box.adjusted(-2.5, -2.5, 2.5, 2.5), 5, 5)
-            painter.setPen(QPen(now.q("text"), 1))
-            painter.drawRoundedRect(box.adjusted(-4.5, -4.5, 4.5, 4.5), 6, 6)
-        elif selected or current:
-            painter.setPen(QPen(now.q("accent"), 2))
-            painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 5, 5)
-        else:
-            painter.setPen(QPen(now.q("text2"), 1))
-            painter.drawRoundedRect(box.adjusted(-1.5, -1.5, 1.5, 1.5), 4, 4)
 
     def _paint_heading(self, painter: QPainter, now: theme.Theme, section: int, y: int) -> None:
         first, after = int(self._layout.starts[section]), int(self._layout.starts[section + 1])
@@ -545,7 +515,7 @@ class ThumbnailGrid(QAbstractScrollArea):
             self._scroll_timer.stop()
             self._band = self._preview = None
             self.viewport().update()
-            self.select.emit(ids, _band_mode(press.modifiers))
+            self.select.emit(ids, band_mode(press.modifiers))
         elif press.place is not None:
             if not press.answered:
                 self._choose(press.place, press.modifiers)
@@ -556,7 +526,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         section = self._layout.section_at(press.position.x(), press.position.y() + self._top)
         if section is not None:
             ids = self._ids[self._layout.starts[section] : self._layout.starts[section + 1]]
-            self.select.emit(ids, _band_mode(press.modifiers))
+            self.select.emit(ids, band_mode(press.modifiers))
         elif press.modifiers == MODIFIERS.NoModifier:
             self.clear()
 
@@ -614,7 +584,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         assert self._band is not None and self._press is not None
         self._band = self._band[0], position + QPointF(0, self._top)
         ids = self._ids[self._layout.within(self._band_rect())]
-        self._preview = np.sort(ids), _band_mode(self._press.modifiers)
+        self._preview = np.sort(ids), band_mode(self._press.modifiers)
         outside = position.y() < 0 or position.y() > self.viewport().height()
         if outside != self._scroll_timer.isActive():
             self._scroll_timer.start() if outside else self._scroll_timer.stop()
@@ -799,7 +769,8 @@ class _Press:
     answered: bool = False
 
 
-def _band_mode(modifiers: MODIFIERS) -> Mode:
+def band_mode(modifiers: MODIFIERS) -> Mode:
+    """What many faces at once do to the selection: Shift adds, Alt takes away, both intersect, Ctrl toggles."""
     shift, alt = bool(modifiers & MODIFIERS.ShiftModifier), bool(modifiers & MODIFIERS.AltModifier)
     if shift and alt:
         return Mode.INTERSECT
@@ -847,48 +818,6 @@ def _among(ids: Ids, known: Ids) -> NDArray[np.bool_]:
 
 def _flag(column: NDArray[np.bool_] | None, row: int) -> bool:
     return column is not None and bool(column[row])
-
-
-def _fitted(pixmap: QPixmap, box: QRectF) -> QRectF:
-    """The largest rectangle of the picture's shape in the middle of `box`."""
-    width, height = pixmap.width(), pixmap.height()
-    if width == height:
-        return box
-    scale = min(box.width() / width, box.height() / height)
-    made = QRectF(0, 0, round(width * scale), round(height * scale))
-    made.moveCenter(box.center())
-    return made.toRect().toRectF()
-
-
-def _round_corners(painter: QPainter, box: QRectF, ground: str) -> None:
-    """Cover the four corners with the ground. Clipping each picture to a rounded path takes ten times as long."""
-    right, bottom = box.right() - RADIUS, box.bottom() - RADIUS
-    spots = ((box.left(), box.top()), (right, box.top()), (box.left(), bottom), (right, bottom))
-    for (x, y), corner in zip(spots, _corners(ground, painter.device().devicePixelRatioF())):
-        painter.drawPixmap(QPointF(x, y), corner)
-
-
-RADIUS = 3
-
-
-@lru_cache(maxsize=32)
-def _corners(ground: str, ratio: float) -> tuple[QPixmap, ...]:
-    """Upper left, upper right, lower left, lower right: the ground outside a rounded square."""
-    made = []
-    for left, top in ((0, 0), (-RADIUS, 0), (0, -RADIUS), (-RADIUS, -RADIUS)):
-        pixmap = QPixmap(round(RADIUS * ratio), round(RADIUS * ratio))
-        pixmap.setDevicePixelRatio(ratio)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        path = QPainterPath()
-        path.addRect(QRectF(0, 0, RADIUS, RADIUS))
-        hole = QPainterPath()
-        hole.addRoundedRect(QRectF(left, top, 2 * RADIUS, 2 * RADIUS), RADIUS, RADIUS)
-        painter = QPainter(pixmap)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillPath(path.subtracted(hole), theme.current().q(ground))
-        painter.end()
-        made.append(pixmap)
-    return tuple(made)
 
 
 def _timer(owner: ThumbnailGrid, interval: int, slot: Callable[[], None], *, single: bool = True) -> QTimer:

@@ -9,23 +9,26 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from facelens.views import icons, theme
-from facelens.views.controls import draw_text
+from facelens.views.controls import draw_text, text_width
 
 SIZE = QSize(208, 76)
 DELAY = 120  # ms
 AWAY = 14  # px between the point and the card
 FACE = 64
+FIRST, LINE = 39, 15  # px to the first line of values, and from one to the next
+
+Line = str | tuple[str, str]  # a pair stands at the left and at the right; the right one is never cut
 
 
 class HoverCard(QWidget):
-    """208 x 76: the face, its name, its file, two lines of the values in play. Takes no pointer events."""
+    """208 x 76, higher for many lines: face, name, file, the values in play. Takes no pointer events."""
 
     def __init__(self, owner: QWidget) -> None:
         super().__init__(owner)
         self._owner = owner
         self._pixmap: QPixmap | None = None
         self._name = self._file = ""
-        self._lines: tuple[str, ...] = ()
+        self._lines: tuple[Line, ...] = ()
         self._broken = False
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAttribute(Qt.WidgetAttribute.WA_NoSystemBackground)
@@ -34,10 +37,12 @@ class HoverCard(QWidget):
         self.hide()
 
     def tell(
-        self, pixmap: QPixmap | None, name: str, *, file: str = "", lines: Sequence[str] = (), broken: bool = False
+        self, pixmap: QPixmap | None, name: str, *, file: str = "", lines: Sequence[Line] = (), broken: bool = False
     ) -> None:
         """Set what is on the card."""
         self._pixmap, self._name, self._file, self._lines, self._broken = pixmap, name, file, tuple(lines), broken
+        more = 0 if broken else max(len(self._lines) - 2, 0)
+        self.setFixedSize(SIZE.width(), SIZE.height() + more * LINE)
         self.update()
 
     def place(self, target: QRect, *, away: int = AWAY) -> None:
@@ -83,7 +88,12 @@ class HoverCard(QWidget):
             painter.setFont(theme.font(10))
             painter.setPen(now.q("warn"))
             words = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
-            painter.drawText(QRectF(left, 38, width, 32), int(words), " ".join(self._lines))
+            painter.drawText(QRectF(left, 38, width, 32), int(words), " ".join(map(str, self._lines)))
             return
-        for line, y in zip(self._lines, (39, 54)):
-            draw_text(painter, QRectF(left, y, width, 15), line, "text2", 10)
+        for i, line in enumerate(self._lines):
+            rest = QRectF(left, FIRST + i * LINE, width, LINE)
+            if isinstance(line, tuple):
+                line, value = line
+                draw_text(painter, rest, value, "text", 10, align="right")
+                rest.setWidth(rest.width() - text_width(value, 10) - 6)
+            draw_text(painter, rest, line, "text2", 10)
