@@ -31,6 +31,7 @@ from facelens.files import atomic_write
 from facelens.images import decode
 from facelens.images.builder import guarded
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
+from facelens.images.matching import NONE, SEVERAL, rows_by_name
 from facelens.images.readers import table
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
@@ -488,12 +489,12 @@ def join(vectors: Vectors, faces: FaceSet, *, by_order: bool = False, model: str
         row_of = np.arange(len(faces))
     elif vectors.ids is not None:
         known, order = np.sort(faces.ids), np.argsort(faces.ids)
-        row_of = np.full(len(vectors), -1)
+        row_of = np.full(len(vectors), NONE)
         if len(known):
             at = np.minimum(np.searchsorted(known, vectors.ids), len(known) - 1)
-            row_of = np.where(known[at] == vectors.ids, order[at], -1)
+            row_of = np.where(known[at] == vectors.ids, order[at], NONE)
     else:
-        row_of = _rows_by_name(vectors.names or (), faces)
+        row_of = rows_by_name(vectors.names or (), faces)
     matched = np.flatnonzero(row_of >= 0)
     _, first = np.unique(row_of[matched], return_index=True)
     taken = matched[np.sort(first)]
@@ -512,54 +513,11 @@ def join(vectors: Vectors, faces: FaceSet, *, by_order: bool = False, model: str
         FeatureSet(ids_good, found, provenance, norms, None, ids[~good]),
         vectors,
         faces,
-        without_face=np.flatnonzero(row_of == -1),
+        without_face=np.flatnonzero(row_of == NONE),
         without_vector=np.setdiff1d(np.arange(len(faces)), row_of[taken]),
-        ambiguous=np.flatnonzero(row_of == -2),
+        ambiguous=np.flatnonzero(row_of == SEVERAL),
         twice=np.setdiff1d(matched, taken),
     )
-
-
-def _rows_by_name(names: Sequence[str], faces: FaceSet) -> Rows:
-    """(n,) rows of the faces so named; -1 for none, -2 for several."""
-    paths = [os.fsdecode(path) for path in faces.paths]
-    exact = {path: row for row, path in enumerate(paths)}
-    for row, path in enumerate(paths):
-        exact.setdefault(escaped(path), row)  # as exports of text write it
-    ends: dict[str, list[int]] = {}
-    stems: dict[str, list[int]] = {}
-    for row, path in enumerate(paths):
-        base = path.rpartition("/")[2]
-        ends.setdefault(base, []).append(row)
-        stems.setdefault(base.rpartition(".")[0] or base, []).append(row)
-
-    def find(name: str) -> int:
-        if name in exact:
-            return exact[name]
-        base = name.rpartition("/")[2]
-        for places, cut in ((ends, False), (stems, True)):
-            fits = [row for row in places.get(base, ()) if _same_end(paths[row], name, cut=cut)]
-            if fits:
-                return fits[0] if len(fits) == 1 else -2
-        return -1
-
-    found = np.empty(len(names), np.int64)
-    for place, name in enumerate(names):
-        plain = name.replace("\\", "/").strip()
-        row = next((exact[n] for n in (name, plain) if n in exact), -1)
-        if row < 0:
-            row = find(plain.removeprefix("./"))
-        if row == -1 and plain.startswith("'"):  # a guard against formulas, put there on the way out
-            row = find(plain[1:])
-        found[place] = row
-    return found
-
-
-def _same_end(path: str, name: str, *, cut: bool) -> bool:
-    """Whether the shorter of the two is the end of the longer, at a slash; `cut` leaves the path's suffix out."""
-    if cut:
-        path = path.rpartition(".")[0]
-    long, short = (path, name) if len(path) >= len(name) else (name, path)
-    return long == short or long.endswith("/" + short.lstrip("/"))
 
 
 def require_same_space(a: FeatureSet, b: FeatureSet) -> None:
