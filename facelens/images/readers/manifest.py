@@ -68,7 +68,8 @@ class Preview:
     doubt: str = ""
 
 
-def _key(name: str) -> str:
+def bare(name: str) -> str:
+    """The name of a column as it is compared: without case, spaces, dots, dashes and underscores."""
     return re.sub(r"[\s._\-]+", "", name.lower())
 
 
@@ -80,12 +81,12 @@ def preview(path: Path) -> Preview:
 
 def guess(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, named: bool = True) -> Preview:
     """What the columns seem to be; `certain` is False where the user should look."""
-    keys = [_key(name) for name in header] if named else [""] * len(header)
+    keys = [bare(name) for name in header] if named else [""] * len(header)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     found: dict[str, str] = {}
     doubts = []
 
-    paths = [i for i, cells in enumerate(columns) if _share_of_pictures(cells) >= 0.8]
+    paths = [i for i, cells in enumerate(columns) if share_of_pictures(cells) >= 0.8]
     by_name = sorted((PATH_NAMES.index(key), i) for i, key in enumerate(keys) if key in PATH_NAMES)
     likely = [i for _, i in by_name if i in paths] or paths
     if likely:
@@ -117,7 +118,7 @@ def guess(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, n
         words = [
             i
             for i, cells in enumerate(columns)
-            if header[i] not in taken and not _numeric(cells) and keys[i] not in _known()
+            if header[i] not in taken and not numeric(cells) and keys[i] not in _known()
         ]
         if not inside and words:
             doubts.append(tr("no column is named like an identity"))
@@ -136,12 +137,14 @@ def _known() -> set[str]:
     return {name for names in ROLE_NAMES.values() for name in names}
 
 
-def _share_of_pictures(cells: Sequence[str]) -> float:
+def share_of_pictures(cells: Sequence[str]) -> float:
+    """How many of the cells that hold something end like pictures, 0 to 1."""
     filled = [cell for cell in cells if cell.strip()]
     return sum(is_picture_name(_bytes(cell.strip())) for cell in filled) / len(filled) if filled else 0.0
 
 
-def _numeric(cells: Sequence[str]) -> bool:
+def numeric(cells: Sequence[str]) -> bool:
+    """Whether every cell is a number, or missing."""
     try:
         for cell in cells:
             if cell.strip() not in table.MISSING:
@@ -493,7 +496,7 @@ def _landmarks(
     """(N, 5, 2) points where the table has them, and the columns they came from."""
     keys: dict[str, str] = {}
     for name in column:
-        keys.setdefault(_key(name), name)
+        keys.setdefault(bare(name), name)
     for pattern in _patterns():
         names = [name for point in pattern for name in _both_axes(keys, point)]
         if len(names) < 10:

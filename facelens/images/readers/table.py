@@ -241,7 +241,8 @@ def sniff(path: Path) -> Shape:
         except csv.Error:
             continue
         width = len(rows[0]) if rows else 1
-        even = sum(len(row) == width for row in rows)
+        named = len(_named(rows[0])) if rows else 1
+        even = sum(len(row) in (width, named) for row in rows)
         if width > 1 and (even, -DELIMITERS.index(delimiter)) > score and even > 0.8 * len(rows):
             best, score = delimiter, (even, -DELIMITERS.index(delimiter))
     try:
@@ -306,8 +307,14 @@ def _split_header(rows: list[list[str]], shape: Shape) -> tuple[list[str], list[
     if not rows:
         return [], []
     if shape.header:
-        return _unique(rows[0]), rows[1:]
+        ends = all(len(row) < len(rows[0]) for row in rows[1:])
+        return _unique(_named(rows[0]) if ends else rows[0]), rows[1:]
     return [tr("column {n}", n=i + 1) for i in range(len(rows[0]))], rows
+
+
+def _named(header: list[str]) -> list[str]:
+    """The header without a delimiter at its end, which not every program also puts at the end of the rows."""
+    return header[:-1] if len(header) > 1 and not header[-1].strip() else header
 
 
 def _unique(names: list[str]) -> list[str]:
