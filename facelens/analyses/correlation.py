@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses.measure import Measure
-from facelens.words import tr
+from facelens.words import plural, tr
 
 Array = NDArray[np.float64]
 REACH = 1.959964  # of a normal deviate, 95 %
@@ -36,9 +36,11 @@ def spearman(x: Array, y: Array, *, groups: NDArray[np.int32] | None = None) -> 
     known = np.isfinite(x) & np.isfinite(y)
     n = int(known.sum())
     if n < FEWEST:
-        return Measure.none(tr("{n} faces have both scores; it takes {least}", n=n, least=FEWEST), n=n)
+        count = plural(n, "{n} face has both scores", "{n} faces have both scores")
+        return Measure.none(tr("{count}, it takes {least}", count=count, least=FEWEST), n=n)
     x, y = np.asarray(x, np.float64)[known], np.asarray(y, np.float64)[known]
-    a, b = _ranks(x), _ranks(y)
+    in_x, in_y = _Order(x), _Order(y)
+    a, b = in_x.ranks(), in_y.ranks()
     spread = float(np.sqrt(a.var() * b.var()))
     if spread == 0:
         return Measure.none(tr("all faces have the same value"), n=n)
@@ -47,7 +49,7 @@ def spearman(x: Array, y: Array, *, groups: NDArray[np.int32] | None = None) -> 
     people = int(units.max()) + 1
     if people < 2 or abs(rho) > 1 - 1e-12:
         return Measure(rho, n=n)
-    influence = (a * b + _above(x, b) + _above(y, a)) / spread
+    influence = (a * b + in_x.above(b) + in_y.above(a)) / spread
     influence -= influence.mean()
     sums = np.bincount(units, influence, people)
     error = float(np.sqrt((sums**2).sum() * people / (people - 1))) / n / (1 - rho**2)
@@ -55,17 +57,22 @@ def spearman(x: Array, y: Array, *, groups: NDArray[np.int32] | None = None) -> 
     return Measure(rho, float(low), float(high), n=n)
 
 
-def _ranks(values: Array) -> Array:
-    """Mid-ranks over (-1/2, 1/2), ties together."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray(((np.cumsum(counts) - counts / 2) / len(values))[place] - 0.5, np.float64)
+class _Order:
+    """Which of the different values each face has, ascending, and how many faces have it."""
 
+    def __init__(self, values: Array) -> None:
+        _, self.place, self.counts = np.unique(values, return_inverse=True, return_counts=True)
 
-def _above(values: Array, other: Array) -> Array:
-    """For each face the mean over all of `other` where their value is higher, half of it where it is the same."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    sums = np.bincount(place, other, len(counts))
-    return np.asarray(((sums.sum() - np.cumsum(sums) + sums / 2) / len(values))[place], np.float64)
+    def ranks(self) -> Array:
+        """Mid-ranks over (-1/2, 1/2), ties together."""
+        middle = (np.cumsum(self.counts) - self.counts / 2) / len(self.place) - 0.5
+        return np.asarray(middle[self.place], np.float64)
+
+    def above(self, other: Array) -> Array:
+        """For each face the mean over all of `other` where their value is higher, half of it where it is the same."""
+        sums = np.bincount(self.place, other, len(self.counts))
+        higher = (sums.sum() - np.cumsum(sums) + sums / 2) / len(self.place)
+        return np.asarray(higher[self.place], np.float64)
 
 
 def _units(groups: NDArray[np.int32]) -> NDArray[np.int64]:

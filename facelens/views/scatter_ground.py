@@ -1,0 +1,482 @@
+"""The ground of a scatter of two scores: axes, dots, the line, words; pixels are told from values here.
+
+`facelens.views.score_scatter` adds mouse and keys and is what panels use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from facelens.analyses.correlation import spearman
+from facelens.analyses.measure import Measure
+from facelens.figures.scales import ticks
+from facelens.images.faceset import FaceSet, Ids
+from facelens.session.selection import Selection
+from facelens.views import dots, theme
+from facelens.views.controls import draw_text, text_width
+from facelens.views.grid import value_text
+from facelens.words import plural, tr
+
+Array = NDArray[np.float64]
+TOP, BOTTOM, LEFT, RIGHT = 44, 37, 46, 16  # px around the dots
+NEAR = 8  # px from a dot that still mean it
+PALE, PALEST = 0.7, 0.2  # how quickly dots get fainter with their number, and how faint one may be
+FAINT = 0.4  # of what is refused
+SPARE = 0.04  # of the range, at both ends
+NOTHING: Array = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class View:
+    """What is in sight: ranges of both scores."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Faces that are drawn alike: what `right` says of them, in words, and how."""
+
+    right: int
+    words: str
+    shape: str
+    colour: str
+    few: int  # dots up to which each is fully painted; more of them are fainter
+
+
+KINDS = (  # in the order they are drawn
+    Kind(-1, "no other picture", "disc", "text3", 3_000),
+    Kind(1, "right", "disc", "good", 5_000),
+    Kind(0, "wrong", "cross", "bad", 1_500),
+)
+
+
+class ScatterGround(QWidget):
+    """What is shown is painted; nothing is emitted."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._faces: FaceSet | None = None
+        self._ids: Ids = np.zeros(0, np.int64)
+        self._x = self._y = self._sorted = NOTHING
+        self._right: NDArray[np.int8] = np.zeros(0, np.int8)
+        self._drawn: NDArray[np.int64] = np.zeros(0, np.int64)  # places of faces that have both scores, by x
+        self._counts = {kind.right: 0 for kind in KINDS}
+        self._names = ("", "")
+        self._titles = ("", "")
+        self._why = ""
+        self._limit = np.inf
+        self._selection = Selection()
+        self._chosen: NDArray[np.bool_] = np.zeros(0, bool)
+        self.correlation = Measure.none("")
+        self._view = self._whole = View(0.0, 1.0, 0.0, 1.0)
+        self._px = self._py = NOTHING  # of `_drawn`
+        self._layer: QImage | None = None
+        self._rings: QImage | None = None
+        self._hover: int | None = None  # place in `_ids`
+        self._press: QPointF | None = None
+        self._drag = ""  # "line", "band", "pan"
+        self._at = QPointF()  # the pointer
+        self._over_line = self._by_key = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setMinimumSize(200, 140)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Two scores of every face"))
+        theme.themes.changed.connect(self._on_theme_changed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 320)
+
+    # What is shown
+
+    def show_scores(
+        self,
+        faces: FaceSet | None,
+        ids: Ids,
+        x: Array,
+        y: Array,
+        *,
+        x_name: str,
+        y_name: str,
+        x_means: str = "",
+        y_means: str = "",
+        right: NDArray[np.int8] | None = None,
+        why: str = "",
+    ) -> None:
+        """Show score `y` over score `x` (N,) of the faces `ids`; NaN where a face has none.
+
+        `x_means` says what a high value means ("higher = sharper"), `right` is 1 for faces that are recognised, 0 for
+        those that are not, -1 where that is not known. `why` says why there is nothing to show.
+        """
+        self._faces, self._why = faces, why
+        self._ids = np.asarray(ids, np.int64)
+        self._x, self._y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        self._right = np.full(len(ids), -1, np.int8) if right is None else np.asarray(right, np.int8)
+        self._names = x_name, y_name
+        self._titles = _title(x_name, x_means), _title(y_name, y_means)
+        self._sorted = np.sort(self._y[np.isfinite(self._y)])
+        both = np.flatnonzero(np.isfinite(self._x) & np.isfinite(self._y))
+        self._drawn = both[np.argsort(self._x[both], kind="stable")]
+        self._counts = {kind.right: int((self._right[both] == kind.right).sum()) for kind in KINDS}
+        self.correlation = spearman(self._x, self._y, groups=self._people())
+        self._hover = None
+        whole = View(*_range(self._x[both]), *_range(self._y[both]))
+        if whole != self._whole:
+            self._whole = self._view = whole
+        self._mark_selected()
+        self._lay_out()
+
+    def set_limit(self, value: float | None) -> None:
+        """Faces above it are refused; None or infinite: nobody is."""
+        self._limit = np.inf if value is None else float(value)
+        self._tell()
+        self.update()
+
+    def set_selection(self, selection: Selection) -> None:
+        """Ring the selected faces and the one that is looked at."""
+        if selection == self._selection:
+            return
+        self._selection = selection
+        self._mark_selected()
+        self._rings = None
+        self._tell()
+        self.update()
+
+    def fit(self) -> None:
+        """Show everything."""
+        self._look_at(self._whole)
+
+    @property
+    def limit(self) -> float:
+        """Where the line is."""
+        return self._limit
+
+    @property
+    def refused(self) -> int:
+        """How many faces are above the line, also those that have no other score."""
+        return len(self._sorted) - int(np.searchsorted(self._sorted, self._limit, side="right"))
+
+    def sentence(self) -> str:
+        """Rank correlation in words."""
+        found, (x, y) = self.correlation, self._names
+        if not found.defined or found.value is None:
+            return tr("Spearman n/a: {why}", why=found.why) if found.why else ""
+        said = tr("Spearman {value} over {n} faces", value=found.text(2), n=found.n)
+        if found.low is not None and found.high is not None and found.low <= 0 <= found.high:
+            return tr("{said}; no order is shown", said=said)
+        words = "{said}; higher {x}, higher {y}" if found.value > 0 else "{said}; higher {x}, lower {y}"
+        return tr(words, said=said, x=x, y=y)
+
+    def _people(self) -> NDArray[np.int32] | None:
+        if self._faces is None or not len(self._ids):
+            return None
+        rows = self._faces.rows_of(self._ids)
+        return self._faces.identity.codes[rows] if len(rows) == len(self._ids) else None
+
+    def _mark_selected(self) -> None:
+        known = self._selection.ids
+        at = np.minimum(np.searchsorted(known, self._ids), max(len(known) - 1, 0))
+        self._chosen = known[at] == self._ids if len(known) else np.zeros(len(self._ids), bool)
+
+    def _words(self, place: int) -> list[tuple[str, str]]:
+        """Both scores of a face, with its place among all in the one that refuses."""
+        below = np.searchsorted(self._sorted, self._y[place], side="left")
+        same = np.searchsorted(self._sorted, self._y[place], side="right") - below
+        rank = round(100 * (below + same / 2) / max(len(self._sorted), 1))
+        right = {1: tr("right"), 0: tr("wrong")}.get(int(self._right[place]), "")
+        lines = [(self._names[1], f"{value_text(self._y[place])} · p{rank}")]
+        lines.append((self._names[0], value_text(self._x[place])))
+        return [*lines, (tr("recognised"), right)] if right else lines
+
+    # Geometry
+
+    def _box(self) -> QRectF:
+        return QRectF(LEFT, TOP, max(1, self.width() - LEFT - RIGHT), max(1, self.height() - TOP - BOTTOM))
+
+    def _to_px(self, x: Array | float) -> Array:
+        box, view = self._box(), self._view
+        return box.left() + (np.asarray(x) - view.left) * (box.width() / (view.right - view.left))
+
+    def _to_py(self, y: Array | float) -> Array:
+        box, view = self._box(), self._view
+        return box.bottom() - (np.asarray(y) - view.low) * (box.height() / (view.high - view.low))
+
+    def _value_at(self, py: float) -> float:
+        box, view = self._box(), self._view
+        return float(view.low + (box.bottom() - py) * (view.high - view.low) / box.height())
+
+    def _line_py(self) -> float | None:
+        """Where the line is; None where it is out of sight."""
+        box = self._box()
+        if not len(self._sorted):
+            return None
+        place = float(self._to_py(min(self._limit, self._whole.high)))
+        return place if box.top() - 0.5 <= place <= box.bottom() + 0.5 else None
+
+    def _look_at(self, view: View) -> None:
+        self._view = view
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._px, self._py = self._to_px(self._x[self._drawn]), self._to_py(self._y[self._drawn])
+        self._layer = self._rings = None
+        self._tell()
+        self.update()
+
+    def _under(self, at: QPointF) -> int | None:
+        """The face whose dot is nearest, if it is near."""
+        if not len(self._drawn) or not self._box().adjusted(-6, -6, 6, 6).contains(at):
+            return None
+        away = (self._px - at.x()) ** 2 + (self._py - at.y()) ** 2
+        nearest = int(np.argmin(away))
+        return int(self._drawn[nearest]) if away[nearest] <= NEAR**2 else None
+
+    def _spot(self, place: int) -> QPointF | None:
+        """Where a face's dot is; None where it is out of sight or has none."""
+        spot = QPointF(float(self._to_px(self._x[place])), float(self._to_py(self._y[place])))
+        return spot if self._box().adjusted(-4, -4, 4, 4).contains(spot) else None
+
+    def _current(self) -> int | None:
+        if self._selection.current is None:
+            return None
+        found = np.flatnonzero(self._ids == self._selection.current)
+        return int(found[0]) if len(found) else None
+
+    def _inside(self, band: QRectF) -> Ids:
+        """Faces whose dots lie in a rectangle."""
+        x, y = self._px, self._py
+        inside = (x >= band.left()) & (x <= band.right()) & (y >= band.top()) & (y <= band.bottom())
+        return self._ids[self._drawn[inside]]
+
+    def _band(self) -> QRectF:
+        assert self._press is not None
+        return QRectF(self._press, self._at).normalized().intersected(self._box().adjusted(-6, -6, 6, 6))
+
+    # Painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        now, box, painter = theme.current(), self._box(), QPainter(self)
+        painter.fillRect(self.rect(), now.q("base"))
+        painter.fillRect(box, now.q("sunk"))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_axes(painter, box)
+        self._paint_dots(painter, box)
+        self._paint_line(painter, box)
+        if self._drag == "band":
+            self._paint_band(painter)
+        for place in (self._hover, self._current()):
+            if place is not None:
+                self._paint_ring(painter, place)
+        self._paint_words(painter, box)
+        if self.hasFocus() and self._by_key:
+            painter.setPen(QPen(now.q("accent"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
+
+    def _paint_axes(self, painter: QPainter, box: QRectF) -> None:
+        now, view = theme.current(), self._view
+        for place, text in ticks("linear", view.low, view.high, room=min(5, int(box.height() / 26))):
+            y = float(self._to_py(place))
+            painter.setPen(QPen(now.q("text", 0.09), 1))
+            painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
+            draw_text(painter, QRectF(0, y - 8, LEFT - 6, 16), text, "text3", 10, align="right")
+        for place, text in ticks("linear", view.left, view.right, room=min(7, int(box.width() / 62))):
+            x = float(self._to_px(place))
+            painter.setPen(QPen(now.q("line2"), 1))
+            painter.drawLine(QPointF(x, box.bottom()), QPointF(x, box.bottom() + 3))
+            draw_text(painter, QRectF(x - 31, box.bottom() + 4, 62, 14), text, "text3", 10, align="centre")
+        painter.setPen(QPen(now.q("line2"), 1))
+        painter.drawLine(box.bottomLeft(), box.bottomRight())
+
+    def _paint_dots(self, painter: QPainter, box: QRectF) -> None:
+        if not len(self._drawn):
+            return
+        line = self._line_py()
+        split = box.top() if self._limit >= self._whole.high else line
+        if split is None:
+            split = box.top() if self._limit > self._view.high else box.bottom()
+        layer, rings = self._pictures(box)
+        for opacity, part in (
+            (FAINT, QRectF(box.left(), box.top(), box.width(), split - box.top())),
+            (1.0, QRectF(box.left(), split, box.width(), box.bottom() - split)),
+        ):
+            if part.height() > 0:
+                painter.save()
+                painter.setClipRect(part)
+                painter.setOpacity(opacity)
+                painter.drawImage(box.topLeft(), layer)
+                painter.restore()
+        painter.save()
+        painter.setClipRect(box)
+        painter.drawImage(box.topLeft(), rings)
+        painter.restore()
+
+    def _pictures(self, box: QRectF) -> tuple[QImage, QImage]:
+        """All dots, and the rings of the selected ones; made anew only where something has changed."""
+        if self._layer is not None and self._rings is not None:
+            return self._layer, self._rings
+        now, size = theme.current(), (int(box.width()), int(box.height()))
+        x, y, ratio = self._px - box.left(), self._py - box.top(), self.devicePixelRatioF()
+        if self._layer is None:
+            layers = []
+            for kind in KINDS:
+                these = self._right[self._drawn] == kind.right
+                opacity = max(PALEST, 0.85 * min(1.0, (kind.few / max(self._counts[kind.right], 1)) ** PALE))
+                layers.append(dots.Dots(x[these], y[these], kind.shape, now.q(kind.colour), opacity))
+            self._layer = dots.picture(layers, *size, ratio=ratio)
+        if self._rings is None:
+            these = self._chosen[self._drawn]
+            self._rings = dots.picture(
+                [dots.Dots(x[these], y[these], "ring", now.q("accent"), 0.9)], *size, ratio=ratio
+            )
+        return self._layer, self._rings
+
+    def _paint_line(self, painter: QPainter, box: QRectF) -> None:
+        y = self._line_py()
+        if y is None:
+            return
+        now = theme.current()
+        painter.setPen(QPen(now.q("text"), 1.6))
+        painter.drawLine(QPointF(box.left(), y), QPointF(box.right() + 4, y))
+        held = self._drag == "line" or self._over_line or (self.hasFocus() and self._by_key)
+        painter.setPen(QPen(now.q("accent"), 2) if held else Qt.PenStyle.NoPen)
+        painter.setBrush(now.q("text"))
+        painter.drawRoundedRect(QRectF(box.left() - 9, y - 4, 18, 8), 2.5, 2.5)
+        title, meaning = self._line_words()
+        wide = max(text_width(title, 11, True), text_width(meaning, 10)) + 2
+        above = y - 33 >= box.top()
+        words = QRectF(box.right() - 4 - wide, y - 33 if above else y + 4, wide, 29)
+        painter.fillRect(words.adjusted(-3, 0, 3, 0), now.q("sunk", 0.78))
+        line = QRectF(words.left(), words.top(), wide, 15)
+        draw_text(painter, line, title, "text", 11, bold=True, align="right")
+        draw_text(painter, line.translated(0, 14), meaning, "text2", 10, align="right")
+
+    def _line_words(self) -> tuple[str, str]:
+        refused = self.refused
+        if not refused:
+            return tr("nothing refused"), tr("drag down to refuse")
+        share = round(100 * (1 - refused / len(self._sorted)))
+        count = plural(refused, "{n} face refused", "{n} faces refused")
+        return tr("refuse above {value}", value=value_text(self._limit)), f"p{share} · {count}"
+
+    def _paint_band(self, painter: QPainter) -> None:
+        now, band = theme.current(), self._band()
+        painter.setPen(QPen(now.q("accent"), 1))
+        painter.setBrush(now.q("accent", 0.13))
+        painter.drawRect(band)
+        text = plural(len(self._inside(band)), "{n} face", "{n} faces")
+        tag = QRectF(band.left(), band.top() - 19, text_width(text, 10) + 12, 17)
+        if tag.top() < 2:
+            tag.moveTop(band.top() + 2)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(now.q("accent"))
+        painter.drawRoundedRect(tag, 3, 3)
+        draw_text(painter, tag, text, "onaccent", 10, align="centre")
+
+    def _paint_ring(self, painter: QPainter, place: int) -> None:
+        spot, now = self._spot(place), theme.current()
+        if spot is None:
+            return
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self._ids[place] == self._selection.current:
+            painter.setPen(QPen(now.q("accent"), 3))
+            painter.drawEllipse(spot, 6.5, 6.5)
+            painter.setPen(QPen(now.q("text"), 1))
+            painter.drawEllipse(spot, 8.5, 8.5)
+        else:
+            painter.setPen(QPen(now.q("text2"), 1.4))
+            painter.drawEllipse(spot, 6.5, 6.5)
+
+    def _paint_words(self, painter: QPainter, box: QRectF) -> None:
+        wide = self.width()
+        draw_text(painter, QRectF(8, 4, wide - 16, 16), self.sentence(), "text", 11)
+        left = self._paint_legend(painter)
+        draw_text(painter, QRectF(8, 24, left - 16, 14), self._titles[1], "text2", 10)
+        foot = QRectF(LEFT, self.height() - 18, box.width(), 14)
+        draw_text(painter, foot, self._titles[0], "text2", 10, align="right")
+        room = box.width() - text_width(self._titles[0], 10) - 16
+        if room > 60:
+            draw_text(painter, QRectF(LEFT, foot.top(), room, 14), self._left_out(), "text3", 10)
+        if not len(self._drawn):
+            why = self._why or tr("No face has both scores.")
+            painter.setFont(theme.font(11))
+            painter.setPen(theme.current().q("text3"))
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(box.adjusted(24, 8, -24, -8), int(flags), why)
+
+    def _left_out(self) -> str:
+        """What cannot be seen."""
+        parts = []
+        if missing := len(self._ids) - len(self._drawn):
+            count = plural(missing, "{n} face", "{n} faces")
+            parts.append(tr("{count} without {name}", count=count, name=self._names[0]))
+        if any(self._counts[kind.right] > kind.few for kind in KINDS):
+            parts.append(tr("faint = one face, dense = many"))
+        return " · ".join(parts)
+
+    def _paint_legend(self, painter: QPainter) -> float:
+        """The kinds that occur, from the right; returns where they begin."""
+        now, x = theme.current(), float(self.width() - RIGHT)
+        if not self._counts[0] + self._counts[1]:
+            return x
+        for kind in KINDS:
+            n = self._counts[kind.right]
+            text = f"{tr(kind.words)} {n:,}"
+            if not n or x - text_width(text, 10) - 14 < self.width() / 3:
+                continue
+            x -= text_width(text, 10) + 1
+            draw_text(painter, QRectF(x, 24, text_width(text, 10) + 2, 14), text, "text2", 10)
+            x -= 10
+            mark = QPointF(x + 3, 31)
+            if kind.shape == "cross":
+                painter.setPen(QPen(now.q(kind.colour), 1.8))
+                for side in (-1, 1):
+                    painter.drawLine(mark + QPointF(-2.6, -2.6 * side), mark + QPointF(2.6, 2.6 * side))
+            else:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(now.q(kind.colour))
+                painter.drawEllipse(mark, 2.8, 2.8)
+            x -= 12
+        return x
+
+    # Screen readers, theme, size
+
+    def _tell(self) -> None:
+        parts = [self.sentence(), " ".join(self._line_words()) if len(self._sorted) else self._why]
+        if self._hover is not None and self._faces is not None:
+            row = self._faces.row_of(int(self._ids[self._hover]))
+            parts += [self._faces.label(row) if row is not None else "", *map(" ".join, self._words(self._hover))]
+        self.setAccessibleDescription(". ".join(part for part in parts if part))
+
+    def _on_theme_changed(self) -> None:
+        self._layer = self._rings = None
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+
+def _title(name: str, means: str) -> str:
+    return f"{name}, {means}" if means else name
+
+
+def _range(values: Array) -> tuple[float, float]:
+    """From the lowest to the highest with a little room, from 0 where it is near."""
+    if not len(values):
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    spare = (high - low) * SPARE or abs(high) * SPARE or 0.5
+    near = 0 <= low < 0.3 * high
+    return 0.0 if near else low - spare, high + spare

@@ -1,0 +1,242 @@
+"""What an ensemble says about a gallery, on three pages: two scores of every face, whose enrolment is weak, who the
+members are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from facelens.images.faceset import FaceSet
+from facelens.session.selection import Mode, Selection
+from facelens.views import dots, theme
+from facelens.views.panel import Desk
+from facelens.views.score_scatter import ScoreScatter
+
+LEFT = Qt.MouseButton.LeftButton
+SHIFT, CTRL, NONE = (
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.NoModifier,
+)
+
+
+class Heard(list[Any]):
+    """What a signal said, one entry a time."""
+
+    def __init__(self, signal: Any) -> None:
+        super().__init__()
+        signal.connect(lambda *values: self.append(values if len(values) > 1 else values[0]))
+
+
+@pytest.fixture
+def faces(desk: Desk, load: Callable[..., None], tiny_faces: Path) -> FaceSet:
+    """Four people with three pictures each."""
+    load(tiny_faces, check=False)
+    assert desk.workspace.faces is not None
+    return desk.workspace.faces
+
+
+@pytest.fixture
+def shown(desk: Desk, pump: Callable[..., None]) -> Iterator[Callable[..., Any]]:
+    """Function: a page in a window of its own."""
+    made: list[QWidget] = []
+
+    def show(cls: type, width: int = 845, height: int = 380) -> Any:
+        page = cls(desk.thumbnails)
+        page.resize(width, height)
+        page.show()
+        made.append(page)
+        pump()
+        return page
+
+    yield show
+    for page in made:
+        page.close()
+        page.deleteLater()
+    pump()
+
+
+def drag(widget: QWidget, start: QPoint, end: QPoint, *, held: Qt.KeyboardModifier = NONE) -> None:
+    QTest.mousePress(widget, LEFT, held, start)
+    for share in (0.3, 0.7, 1.0):
+        QTest.mouseMove(widget, start + (end - start) * share)
+    QTest.mouseRelease(widget, LEFT, held, end)
+
+
+# Scatter
+
+X = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, np.nan, 0.55])
+Y = np.array([0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.45, 0.3, 0.2, 0.1, 0.65, 0.35])
+RIGHT = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1], np.int8)
+
+
+@pytest.fixture
+def scatter(shown: Callable[..., ScoreScatter], faces: FaceSet) -> ScoreScatter:
+    page = shown(ScoreScatter)
+    page.show_scores(faces, faces.ids, X, Y, x_name="quality", y_name="variance", right=RIGHT)
+    page.set_limit(0.72)
+    return page
+
+
+def dot(page: ScoreScatter, place: int) -> QPoint:
+    spot = page._spot(place)
+    assert spot is not None
+    return spot.toPoint()
+
+
+def height(page: ScoreScatter, value: float) -> QPoint:
+    """A point of the line's handle, if the line were at `value`."""
+    return QPoint(round(page._box().left()), round(float(page._to_py(value))))
+
+
+def test_scatter_says_how_the_scores_go_together(scatter: ScoreScatter, faces: FaceSet) -> None:
+    said = scatter.sentence()
+    assert said.startswith("Spearman −0.9") and "over 11 faces" in said and "higher quality, lower variance" in said
+    scatter.show_scores(faces, faces.ids, X, -Y, x_name="quality", y_name="variance")
+    assert "higher quality, higher variance" in scatter.sentence()
+    rng = np.random.default_rng(3)
+    scatter.show_scores(faces, faces.ids, X, rng.permutation(Y), x_name="quality", y_name="variance")
+    assert scatter.sentence().endswith("no order is shown")
+    scatter.show_scores(faces, faces.ids, np.ones(12), Y, x_name="quality", y_name="variance")
+    assert scatter.sentence() == "Spearman n/a: all faces have the same value"
+
+
+def test_scatter_counts_what_the_line_refuses(scatter: ScoreScatter) -> None:
+    assert scatter.refused == 3
+    scatter.set_limit(0.62)
+    assert scatter.refused == 5, "the face without the other score is refused too"
+    scatter.set_limit(None)
+    assert scatter.refused == 0 and "nothing refused" in scatter.accessibleDescription()
+
+
+def test_scatter_line_is_dragged_and_typed(scatter: ScoreScatter) -> None:
+    moved, settled = Heard(scatter.limit_moved), Heard(scatter.limit_settled)
+    drag(scatter, height(scatter, 0.72), height(scatter, 0.4))
+    assert len(moved) >= 2 and settled == [moved[-1]] and moved[-1] == pytest.approx(0.4, abs=0.01)
+    assert scatter.refused == 8
+    QTest.keyPress(scatter, Qt.Key.Key_Up)
+    assert moved[-1] > settled[0] and len(settled) == 1
+    QTest.keyRelease(scatter, Qt.Key.Key_Up)
+    assert settled[1:] == [moved[-1]]
+    step = moved[-1] - settled[0]
+    QTest.keyClick(scatter, Qt.Key.Key_Down, SHIFT)
+    assert scatter.limit == pytest.approx(settled[1] - 10 * step)
+    before = len(moved)
+    scatter.set_limit(0.5)
+    assert len(moved) == before, "what is set from outside is not said again"
+
+
+def test_scatter_line_at_the_top_can_be_pulled_down(scatter: ScoreScatter) -> None:
+    scatter.set_limit(np.inf)
+    settled = Heard(scatter.limit_settled)
+    drag(scatter, height(scatter, scatter._whole.high), height(scatter, 0.5))
+    assert settled == [pytest.approx(0.5, abs=0.01)]
+
+
+def test_scatter_click_looks_at_a_face_and_hover_tells_of_it(
+    scatter: ScoreScatter, faces: FaceSet, until: Callable[..., None]
+) -> None:
+    looked, chosen = Heard(scatter.look), Heard(scatter.select)
+    QTest.mouseMove(scatter, dot(scatter, 7))
+    until(lambda: scatter._card.isVisible(), "the card")
+    assert scatter._card._name == faces.label(7) and ("quality", "0.800") in scatter._card._lines
+    QTest.mouseClick(scatter, LEFT, NONE, dot(scatter, 7))
+    assert looked == [int(faces.ids[7])]
+    assert chosen[0][0].tolist() == [int(faces.ids[7])] and chosen[0][1] is Mode.REPLACE
+    assert not scatter._card.isVisible()
+    QTest.mouseClick(scatter, LEFT, CTRL, dot(scatter, 5))
+    assert chosen[1][1] is Mode.TOGGLE
+    QTest.mouseClick(scatter, LEFT, NONE, QPoint(round(scatter._box().right()) - 5, round(scatter._box().top()) + 5))
+    assert len(chosen[2][0]) == 0 and len(looked) == 2, "a click on the ground selects nothing"
+
+
+def test_scatter_brush_selects_what_is_inside(scatter: ScoreScatter, faces: FaceSet) -> None:
+    chosen = Heard(scatter.select)
+    drag(scatter, dot(scatter, 4) + QPoint(-12, -12), dot(scatter, 6) + QPoint(12, 12))
+    assert set(chosen[0][0].tolist()) == set(faces.ids[[4, 5, 6]].tolist()) and chosen[0][1] is Mode.REPLACE
+    drag(scatter, dot(scatter, 8) + QPoint(-12, -12), dot(scatter, 8) + QPoint(12, 12), held=SHIFT)
+    assert chosen[1][0].tolist() == [int(faces.ids[8])] and chosen[1][1] is Mode.ADD
+
+
+def test_scatter_walks_by_keys(scatter: ScoreScatter, faces: FaceSet) -> None:
+    scatter.set_selection(Selection(current=int(faces.ids[2])))
+    looked = Heard(scatter.look)
+    QTest.keyClick(scatter, Qt.Key.Key_Right)
+    assert faces.label(3) in scatter.accessibleDescription() and "0.700" in scatter.accessibleDescription()
+    QTest.keyClick(scatter, Qt.Key.Key_Return)
+    assert looked == [int(faces.ids[3])]
+
+
+def test_scatter_zooms_at_the_pointer_and_back(scatter: ScoreScatter) -> None:
+    whole, at = scatter._view, dot(scatter, 5)
+    where = QPointF(at)
+    event = QWheelEvent(
+        where, scatter.mapToGlobal(where), QPoint(), QPoint(0, 240), LEFT & ~LEFT, NONE, Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )  # fmt: skip
+    QApplication.sendEvent(scatter, event)
+    assert scatter._view.right - scatter._view.left < whole.right - whole.left
+    assert (dot(scatter, 5) - at).manhattanLength() <= 2
+    QTest.keyClick(scatter, Qt.Key.Key_F)
+    assert scatter._view == whole
+
+
+def colours(page: QWidget, spot: QPoint, reach: int = 3) -> list[QColor]:
+    image: QImage = page.grab().toImage()
+    return [image.pixelColor(spot + QPoint(x, y)) for x in range(-reach, reach + 1) for y in range(-reach, reach + 1)]
+
+
+def nearest(page: QWidget, spot: QPoint, colour: str) -> int:
+    """How close a pixel around a spot comes to a colour."""
+    want = QColor(colour)
+    return min(
+        abs(c.red() - want.red()) + abs(c.green() - want.green()) + abs(c.blue() - want.blue())
+        for c in colours(page, spot)
+    )
+
+
+def test_scatter_refused_faces_are_lighter_and_wrong_ones_are_crosses(scatter: ScoreScatter) -> None:
+    now = theme.current()
+    assert nearest(scatter, dot(scatter, 4), now.good) < 60 < nearest(scatter, dot(scatter, 1), now.good)
+    scatter.set_limit(None)
+    assert nearest(scatter, dot(scatter, 1), now.good) < 60
+    assert nearest(scatter, dot(scatter, 0), now.bad) < 60
+    assert nearest(scatter, dot(scatter, 11), now.text3) < 60
+    disc, cross = (dots.stamp(shape, 1.0) for shape in ("disc", "cross"))
+    middle = len(cross) // 2
+    assert cross[middle + 2, middle + 2] > 0.5 > cross[middle + 3, middle] and disc[middle + 2, middle] > 0.5
+
+
+def test_scatter_rings_the_selection(scatter: ScoreScatter, faces: FaceSet) -> None:
+    assert nearest(scatter, dot(scatter, 4) + QPoint(4, 0), theme.current().accent) > 60
+    scatter.set_selection(Selection(faces.ids[4:5]))
+    assert nearest(scatter, dot(scatter, 4) + QPoint(4, 0), theme.current().accent) < 60
+
+
+def test_many_dots_get_denser_not_other(scatter: ScoreScatter) -> None:
+    place, grey = np.full(1000, 20.0), QColor("#808080")
+    one, many = (
+        dots.picture([dots.Dots(place[:n], place[:n], "disc", grey, 0.1)], 40, 40).pixelColor(20, 20).alphaF()
+        for n in (1, 1000)
+    )
+    assert one == pytest.approx(0.1, abs=0.01) and many > 0.99
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_scatter_without_much_to_show(shown: Callable[..., ScoreScatter], faces: FaceSet, n: int) -> None:
+    page = shown(ScoreScatter, 420, 200)
+    page.show_scores(faces, faces.ids[:n], X[:n], Y[:n], x_name="quality", y_name="variance", why="No model yet.")
+    page.set_limit(0.5)
+    page.grab()
+    assert page.refused == n and page.sentence().startswith("Spearman n/a")
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Return, Qt.Key.Key_F):
+        QTest.keyClick(page, key)
+    drag(page, QPoint(100, 80), QPoint(200, 120))
