@@ -27,8 +27,7 @@ def face(
 ) -> None:
     """The face at `row` inside `box`, or what stands for it."""
     now = theme.current()
-    side = -(-int(box.width()) // STEP) * STEP
-    pixmap = thumbnails.get(faces, row, round(side * painter.device().devicePixelRatioF()))
+    pixmap = thumbnails.get(faces, row, pixels(box, painter.device().devicePixelRatioF()))
     if pixmap is None:
         absent(painter, box, broken=thumbnails.broken(int(faces.ids[row])) is not None)
         picture = box
@@ -39,6 +38,15 @@ def face(
         marks.refused(painter, picture, now)
     if pixmap is not None:
         round_corners(painter, picture, now.q(ground).name())
+
+
+def pixels(box: QRectF, ratio: float) -> int:
+    """The size at which `face` asks for a picture, in device pixels.
+
+    >>> pixels(QRectF(0, 0, 86, 86), 2.0)
+    176
+    """
+    return round(-(-int(box.width()) // STEP) * STEP * ratio)
 
 
 def absent(painter: QPainter, box: QRectF, *, broken: bool) -> None:

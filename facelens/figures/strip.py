@@ -1,0 +1,206 @@
+"""Three rows of faces, sure to unsure: the figure by which one sees what a score means.
+
+A row is a band of percentiles. The low and the middle one show faces spread evenly through their band, the high one
+starts with the highest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.errors import InputError
+from facelens.figures.style import INK, style
+from facelens.images import decode
+from facelens.images.faceset import FaceSet, Ids
+from facelens.progress import Tick, silent
+from facelens.words import number, plural, tr
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Places = NDArray[np.int64]
+Values = NDArray[np.float64]
+WARN = "#7d5a00"
+
+
+@dataclass(frozen=True)
+class Band:
+    """A row: percentiles from `low` to `high`, both among it."""
+
+    word: str
+    low: int
+    high: int
+    falling: bool = False  # the highest first, one after another; else spread from the lowest on
+
+    @property
+    def middle(self) -> float:
+        """Where its colour lies on the scale, 0 to 1."""
+        return (self.low + self.high) / 200
+
+    def places(self, values: Values, percentiles: Values) -> Places:
+        """Which of the faces are in the band, by value; ties keep their order."""
+        inside = np.flatnonzero((percentiles >= self.low) & (percentiles <= self.high))
+        keys = -values[inside] if self.falling else values[inside]
+        return np.asarray(inside[np.argsort(keys, kind="stable")], np.int64)
+
+    def walk(self, ordered: Places, room: int) -> Places:
+        """The same faces page by page, `room` on each; every page of a spread band reaches through all of it.
+
+        >>> Band("Low", 0, 10).walk(np.arange(7), 3).tolist()
+        [0, 3, 5, 1, 4, 6, 2]
+        """
+        if self.falling:
+            return ordered
+        page = np.arange(len(ordered)) * room % max(len(ordered), 1) // room
+        return ordered[np.argsort(page, kind="stable")]
+
+
+BANDS = (Band("Low", 0, 10), Band("Medium", 45, 55), Band("High", 95, 100, falling=True))
+
+
+def face_strip(
+    faces: FaceSet,
+    ids: Ids,
+    *,
+    values: Values,
+    percentiles: Values,
+    right: NDArray[np.int8] | None = None,
+    limit: float | None = None,
+    name: str = "",
+    columns: int = 8,
+    caption: str = "",
+    pixels: int = 168,
+    tick: Tick = silent,
+) -> Figure:
+    """Draw the three bands of `values` of the faces `ids`, the value above each face.
+
+    Faces above `limit` have a bar at the foot (refused), those with `right` 0 a cross. A picture that cannot be read
+    is drawn as an empty place that says so.
+    """
+    from matplotlib.figure import Figure
+
+    if not len(ids):
+        raise InputError(tr("The strip needs at least one face."), hint=tr("Work out the ensemble first."))
+    shown = [(band, band.places(values, percentiles)) for band in BANDS]
+    total = sum(min(len(ordered), columns) for _, ordered in shown)
+    side, gap, left, head, foot, line = 0.8, 0.07, 1.05, 0.36, 0.24, 1.06  # inches
+    width, height = left + columns * (side + gap) + 0.06, head + len(BANDS) * line + foot
+    done = 0
+    with style():
+        figure = Figure(figsize=(width, height))
+        title = caption or tr("{gallery}: faces by {name}", gallery=faces.name, name=name or tr("value"))
+        figure.text(0.1 / width, 1 - 0.18 / height, title, fontsize=9, fontweight="bold", va="center")
+        figure.text(
+            1 - 0.12 / width,
+            1 - 0.18 / height,
+            plural(len(ids), "N = {n} face", "N = {n} faces"),
+            color=INK["text3"],
+            fontsize=7,
+            ha="right",
+            va="center",
+        )
+        for row, (band, ordered) in enumerate(shown):
+            top = height - head - row * line
+            _key(figure, band, len(ordered), top=top, size=(width, height))
+            if not len(ordered):
+                none = tr("no face in this band")
+                figure.text(left / width, (top - 0.56) / height, none, fontsize=6.5, color=INK["text3"], va="center")
+            for column, place in enumerate(band.walk(ordered, columns)[:columns]):
+                tick(done, total, tr("Drawing"))
+                done += 1
+                x, y = left + column * (side + gap), top - 0.16 - side
+                axes = figure.add_axes((x / width, y / height, side / width, side / height))
+                axes.set_axis_off()
+                found = faces.row_of(int(ids[place]))
+                _picture(axes, faces, found, pixels)
+                _text(axes, 0.5, 1.08, number(float(values[place])), size=6, colour="text2")
+                if limit is not None and values[place] > limit:
+                    axes.axhspan(0, 0.035, facecolor=WARN, edgecolor="none", zorder=3)
+                if right is not None and right[place] == 0:
+                    _cross(axes)
+        figure.text(
+            left / width,
+            0.12 / height,
+            _legend(name, limit=limit, marked=right is not None),
+            color=INK["text3"],
+            fontsize=6,
+            va="center",
+        )
+        tick(total, total, "")
+    return figure
+
+
+def _key(figure: Figure, band: Band, count: int, *, top: float, size: tuple[float, float]) -> None:
+    """At the left of a row: its colour on the scale, its word, its percentiles, how many are in it."""
+    import matplotlib
+    from matplotlib.patches import Rectangle
+
+    width, height = size
+    colour = matplotlib.colormaps["viridis"](band.middle)
+    box = Rectangle(
+        (0.1 / width, (top - 0.96) / height), 0.04 / width, 0.96 / height, facecolor=colour, edgecolor="none"
+    )
+    figure.add_artist(box)
+    said = (
+        (0.36, tr(band.word), 8.5, "bold", "text"),
+        (0.53, tr("p{low} to p{high}", low=band.low, high=band.high), 6.5, "normal", "text3"),
+        (0.67, plural(count, "{n} face", "{n} faces"), 6.5, "normal", "text3"),
+    )
+    for down, text, points, weight, ink in said:
+        figure.text(
+            0.22 / width, (top - down) / height, text, fontsize=points, fontweight=weight, color=INK[ink], va="center"
+        )
+
+
+def _picture(axes: Axes, faces: FaceSet, row: int | None, pixels: int) -> None:
+    """The face in the unit square, whole and in its own shape."""
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    try:
+        if row is None:
+            raise InputError(tr("This face is not in the gallery."))
+        image = decode.thumbnail_face(faces, row, pixels)
+    except InputError:
+        axes.imshow(np.full((1, 1, 3), 230, np.uint8), extent=(0, 1, 0, 1), aspect="auto")
+        _text(axes, 0.5, 0.5, tr("not readable"), size=5, colour="text3")
+        return
+    high, wide = image.shape[:2]
+    x, y = wide / max(high, wide) / 2, high / max(high, wide) / 2
+    axes.imshow(image, extent=(0.5 - x, 0.5 + x, 0.5 - y, 0.5 + y), aspect="auto", interpolation="antialiased")
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+
+
+def _text(axes: Axes, x: float, y: float, text: str, *, size: float, colour: str) -> None:
+    axes.text(x, y, text, ha="center", va="center", fontsize=size, color=INK[colour], zorder=4)
+
+
+def _cross(axes: Axes) -> None:
+    """A rounded square with a cross, top right."""
+    from matplotlib.patches import FancyBboxPatch
+
+    plate = FancyBboxPatch(
+        (0.83, 0.83),
+        0.12,
+        0.12,
+        boxstyle="round,pad=0,rounding_size=0.03",
+        facecolor=INK["bad"],
+        edgecolor="none",
+        zorder=3,
+    )
+    axes.add_patch(plate)
+    for y in ((0.86, 0.92), (0.92, 0.86)):
+        axes.plot((0.86, 0.92), y, color="#ffffff", linewidth=1.0, solid_capstyle="round", zorder=4)
+
+
+def _legend(name: str, *, limit: float | None, marked: bool) -> str:
+    parts = [tr("above each face: {name}, higher is less sure", name=name or tr("value"))]
+    if limit is not None and math.isfinite(limit):
+        parts.append(tr("bar: refused above {limit}", limit=number(limit)))
+    if marked:
+        parts.append(tr("cross: wrong"))
+    return " · ".join(parts)
