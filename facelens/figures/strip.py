@@ -1,7 +1,8 @@
 """Three rows of faces, sure to unsure: the figure by which one sees what a score means.
 
-A row is a band of percentiles. The low and the middle one show faces spread evenly through their band, the high one
-starts with the highest.
+A row is a band of percentiles. The first two show faces spread evenly through their band, the last one starts with the
+least sure. Values are such that higher ones are refused first; a score of which low values are refused is turned round
+inside, and written as it is (`lower`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,17 @@ class Band:
         """Where its colour lies on the scale, 0 to 1."""
         return (self.low + self.high) / 200
 
+    def written(self, lower: bool) -> Band:
+        """How the band is called where the score is turned round.
+
+        >>> BANDS[2].written(True)
+        Band(word='Low', low=0, high=5, falling=True)
+        """
+        if not lower:
+            return self
+        word = {"Low": "High", "High": "Low"}.get(self.word, self.word)
+        return Band(word, 100 - self.high, 100 - self.low, self.falling)
+
     def places(self, values: Values, percentiles: Values) -> Places:
         """Which of the faces are in the band, by value; ties keep their order."""
         inside = np.flatnonzero((percentiles >= self.low) & (percentiles <= self.high))
@@ -73,6 +85,7 @@ def face_strip(
     right: NDArray[np.int8] | None = None,
     limit: float | None = None,
     name: str = "",
+    lower: bool = False,
     columns: int = 8,
     caption: str = "",
     pixels: int = 168,
@@ -91,7 +104,7 @@ def face_strip(
     total = sum(min(len(ordered), columns) for _, ordered in shown)
     side, gap, left, head, foot, line = 0.8, 0.07, 1.05, 0.36, 0.24, 1.06  # inches
     width, height = left + columns * (side + gap) + 0.06, head + len(BANDS) * line + foot
-    done = 0
+    done, sign = 0, -1 if lower else 1
     with style():
         figure = Figure(figsize=(width, height))
         title = caption or tr("{gallery}: faces by {name}", gallery=faces.name, name=name or tr("value"))
@@ -107,7 +120,7 @@ def face_strip(
         )
         for row, (band, ordered) in enumerate(shown):
             top = height - head - row * line
-            _key(figure, band, len(ordered), top=top, size=(width, height))
+            _key(figure, band.written(lower), len(ordered), top=top, size=(width, height))
             if not len(ordered):
                 none = tr("no face in this band")
                 figure.text(left / width, (top - 0.56) / height, none, fontsize=6.5, color=INK["text3"], va="center")
@@ -119,7 +132,7 @@ def face_strip(
                 axes.set_axis_off()
                 found = faces.row_of(int(ids[place]))
                 _picture(axes, faces, found, pixels)
-                _text(axes, 0.5, 1.08, number(float(values[place])), size=6, colour="text2")
+                _text(axes, 0.5, 1.08, number(sign * float(values[place])), size=6, colour="text2")
                 if limit is not None and values[place] > limit:
                     axes.axhspan(0, 0.035, facecolor=WARN, edgecolor="none", zorder=3)
                 if right is not None and right[place] == 0:
@@ -127,7 +140,7 @@ def face_strip(
         figure.text(
             left / width,
             0.12 / height,
-            _legend(name, limit=limit, marked=right is not None),
+            _legend(name, limit=limit, lower=lower, marked=right is not None),
             color=INK["text3"],
             fontsize=6,
             va="center",
@@ -197,10 +210,14 @@ def _cross(axes: Axes) -> None:
         axes.plot((0.86, 0.92), y, color="#ffffff", linewidth=1.0, solid_capstyle="round", zorder=4)
 
 
-def _legend(name: str, *, limit: float | None, marked: bool) -> str:
-    parts = [tr("above each face: {name}, higher is less sure", name=name or tr("value"))]
+def _legend(name: str, *, limit: float | None, lower: bool, marked: bool) -> str:
+    sense = tr("lower is less sure") if lower else tr("higher is less sure")
+    parts = [tr("above each face: {name}, {sense}", name=name or tr("value"), sense=sense)]
     if limit is not None and math.isfinite(limit):
-        parts.append(tr("bar: refused above {limit}", limit=number(limit)))
+        where = number(-limit if lower else limit)
+        parts.append(
+            tr("bar: refused below {limit}", limit=where) if lower else tr("bar: refused above {limit}", limit=where)
+        )
     if marked:
         parts.append(tr("cross: wrong"))
     return " · ".join(parts)

@@ -17,7 +17,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from facelens.figures.strip import BANDS, Places, Values
+from facelens.figures.strip import BANDS, Band, Places, Values
 from facelens.images.faceset import Ids
 from facelens.session.selection import Mode
 from facelens.views import icons, marks, theme
@@ -88,7 +88,7 @@ class BandStrip(PaintedFaces):
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         self.describe: Callable[[int], Sequence[Line]] | None = None  # further lines of the hover card, by id
-        self._name = ""
+        self._name, self._lower = "", False
         self._ids: Ids = np.zeros(0, np.int64)
         self._values: Values = np.zeros(0)
         self._percentiles: Values = np.zeros(0)
@@ -114,13 +114,15 @@ class BandStrip(PaintedFaces):
         *,
         right: NDArray[np.int8] | None = None,
         name: str = "",
+        lower: bool = False,
     ) -> None:
-        """Show faces by `values`, called `name`; all arrays are (N,) in the order of `ids`.
+        """Show faces by `values`, called `name`, of which high ones are refused; arrays are (N,) in the order of `ids`.
 
         `percentiles` are 0 to 100, NaN for faces that are in no band; `right` is 1, 0 for wrong, -1 for not known.
+        With `lower` the values were turned round, and are written as they are: low ones are refused.
         """
         self._ids, self._values, self._percentiles = ids, values, percentiles
-        self._right, self._name = right, name
+        self._right, self._name, self._lower = right, name, lower
         self._ordered = [band.places(values, percentiles) for band in BANDS]
         self._pages = [0] * len(BANDS)
         self._looked = None
@@ -245,13 +247,13 @@ class BandStrip(PaintedFaces):
             self._paint_row(painter, now, row)
 
     def _paint_key(self, painter: QPainter, now: theme.Theme, row: int) -> None:
-        band, box = BANDS[row], self.key_rect(row)
+        band, box = self._written(row), self.key_rect(row)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(pg.colormap.get("viridis").map(band.middle, mode="qcolor"))
         painter.drawRoundedRect(QRectF(12, box.top(), 4, box.height()), 2, 2)
         y, width = self._words_top(row), LEFT - 32
         draw_text(painter, QRectF(24, y, width, 18), tr(band.word), "text", 13, bold=True)
-        draw_text(painter, QRectF(24, y + 19, width, 15), _percentiles(row), "text3", 10)
+        draw_text(painter, QRectF(24, y + 19, width, 15), _percentiles(band), "text3", 10)
         count = plural(len(self._walks[row]), "{n} face", "{n} faces")
         draw_text(painter, QRectF(24, y + 34, width, 15), count, "text3", 10)
         if self._count(row) > 1:
@@ -280,7 +282,7 @@ class BandStrip(PaintedFaces):
                 marks.wrong(painter, QRectF(box.right() - side - gap, box.top() + gap, side, side), now)
             ink = "text" if BANDS[row].falling or face in self.selection else "text2"
             value = QRectF(box.x() - GAP / 2, box.top() - VALUE - UNDER, box.width() + GAP, VALUE)
-            draw_text(painter, value, value_text(self._values[place]), ink, 11, align="centre")
+            draw_text(painter, value, self._value_text(place), ink, 11, align="centre")
         for column, (_, face) in enumerate(shown):  # over the pictures: a ring reaches towards the next one
             self.paint_ring(painter, face, self._seats.box(row, column))
 
@@ -291,6 +293,12 @@ class BandStrip(PaintedFaces):
     def _page_text(self, row: int) -> str:
         return tr("{i} of {n}", i=self._pages[row] + 1, n=self._count(row))
 
+    def _written(self, row: int) -> Band:
+        return BANDS[row].written(self._lower)
+
+    def _value_text(self, place: int) -> str:
+        return value_text(-self._values[place] if self._lower else self._values[place])
+
     def _refused(self, place: int) -> bool:
         return self._limit is not None and bool(self._values[place] > self._limit)
 
@@ -300,8 +308,9 @@ class BandStrip(PaintedFaces):
         place = self._place(face)
         if place is None:
             return ()
-        value = f"{self._name} {value_text(self._values[place])}".strip()
-        told: list[Line] = [f"{value} · p{round(self._percentiles[place])}"]
+        value = f"{self._name} {self._value_text(place)}".strip()
+        rank = self._percentiles[place]
+        told: list[Line] = [f"{value} · p{round(100 - rank if self._lower else rank)}"]
         words = [text for text in (self._verdict(place), self._refusal(place)) if text]
         if words:
             told.append(", ".join(words))
@@ -317,8 +326,8 @@ class BandStrip(PaintedFaces):
         faces, seat = self.desk.workspace.faces, self._seat(self.selection.current)
         if faces is None or seat is None:
             return ", ".join(
-                f"{tr(band.word)} {_percentiles(row)}: {plural(len(self._walks[row]), '{n} face', '{n} faces')}"
-                for row, band in enumerate(BANDS)
+                f"{tr(band.word)} {_percentiles(band)}: {plural(len(walk), '{n} face', '{n} faces')}"
+                for band, walk in zip(map(self._written, range(len(BANDS))), self._walks)
             )
         row, page, column = seat
         face = self.selection.current
@@ -330,7 +339,7 @@ class BandStrip(PaintedFaces):
             *told,
             tr("selected") if face in self.selection else tr("not selected"),
             self.desk.thumbnails.broken(face) or "",
-            tr(BANDS[row].word),
+            tr(self._written(row).word),
             tr("{place} of {count}", place=page * self._seats.columns + column + 1, count=count),
         ]
         return ", ".join(part for part in parts if part)
@@ -471,8 +480,8 @@ class BandStrip(PaintedFaces):
             self._choose(face, modifiers & MODIFIERS.ShiftModifier)
 
 
-def _percentiles(row: int) -> str:
-    return tr("p{low} to p{high}", low=BANDS[row].low, high=BANDS[row].high)
+def _percentiles(band: Band) -> str:
+    return tr("p{low} to p{high}", low=band.low, high=band.high)
 
 
 def disagreement(members: Sequence[str], apart: NDArray[np.float32]) -> list[Line]:

@@ -59,6 +59,13 @@ def test_refused_and_wrong_are_marked_and_named(faces: FaceSet) -> None:
     assert not any("refused" in text or "wrong" in text for text in texts(plain))
 
 
+def test_a_score_that_was_turned_round_is_written_as_it_is(faces: FaceSet) -> None:
+    given = {"values": VALUES - 1, "percentiles": PERCENTILES, "name": "quality", "lower": True, "limit": -0.1}
+    said = texts(face_strip(faces, faces.ids, **given, columns=5))
+    assert said.index("High") < said.index("Low") and {"p90 to p100", "p0 to p5"} <= set(said)
+    assert "0.008" in said and "lower is less sure · bar: refused below 0.100" in " ".join(said)
+
+
 def test_an_empty_band_says_so_and_none_at_all_is_refused(faces: FaceSet) -> None:
     some = PERCENTILES < 50
     figure = face_strip(faces, faces.ids[some], values=VALUES[some], percentiles=PERCENTILES[some])

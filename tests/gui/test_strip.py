@@ -359,6 +359,18 @@ def test_a_picture_that_cannot_be_read_says_why(strip: BandStrip, desk: Desk, se
     assert "3.png" in strip.accessibleDescription()
 
 
+def test_a_score_that_was_turned_round_is_written_as_it_is(strip: BandStrip, desk: Desk) -> None:
+    values, percentiles = numbers()
+    strip.show_faces(strip._ids, values - 1, percentiles, name="quality", lower=True)  # quality is 1 - value
+    assert strip.accessibleDescription() == (
+        "High p90 to p100: 40 faces, Medium p45 to p55: 40 faces, Low p0 to p5: 20 faces"
+    )
+    worst = int(strip.shown(2)[0])
+    assert value_of(strip, worst) == max(strip._values)
+    strip.set_limit(-0.01)
+    assert strip.lines(worst) == ["quality 0.002 · p0", "refused"]
+
+
 def test_many_members_are_cut_and_unknown_ones_left_out() -> None:
     names = [f"m{i}" for i in range(8)]
     apart = np.arange(8) / 10
