@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
+from facelens.analyses.rejection import Recognition
 from facelens.figures.scales import ticks
 from facelens.images.faceset import FaceSet, Ids
 from facelens.session.selection import Selection
@@ -74,6 +75,7 @@ class ScatterGround(QWidget):
         self._names = ("", "")
         self._titles = ("", "")
         self._why = ""
+        self._turned = False  # whether y is written as its negative
         self._limit = np.inf
         self._selection = Selection()
         self._chosen: NDArray[np.bool_] = np.zeros(0, bool)
@@ -111,31 +113,37 @@ class ScatterGround(QWidget):
         y_name: str,
         x_means: str = "",
         y_means: str = "",
-        right: NDArray[np.int8] | None = None,
-        why: str = "",
+        lower: bool = False,
+        recognition: Recognition | None = None,
     ) -> None:
         """Show score `y` over score `x` (N,) of the faces `ids`; NaN where a face has none.
 
-        `x_means` says what a high value means ("higher = sharper"), `right` is 1 for faces that are recognised, 0 for
-        those that are not, -1 where that is not known. `why` says why there is nothing to show.
+        Faces with a high `y` are refused; with `lower` it is a score turned round, and written as it was. `x_means`
+        says what a high value means ("higher = sharper").
         """
-        self._faces, self._why = faces, why
+        self._faces, self._why, self._turned = faces, "", lower
         self._ids = np.asarray(ids, np.int64)
         self._x, self._y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        self._right = np.full(len(ids), -1, np.int8) if right is None else np.asarray(right, np.int8)
+        self._right = np.full(len(ids), -1, np.int8) if recognition is None else recognition.right
         self._names = x_name, y_name
         self._titles = _title(x_name, x_means), _title(y_name, y_means)
         self._sorted = np.sort(self._y[np.isfinite(self._y)])
         both = np.flatnonzero(np.isfinite(self._x) & np.isfinite(self._y))
         self._drawn = both[np.argsort(self._x[both], kind="stable")]
         self._counts = {kind.right: int((self._right[both] == kind.right).sum()) for kind in KINDS}
-        self.correlation = spearman(self._x, self._y, groups=self._people())
+        self.correlation = spearman(self._x, -self._y if lower else self._y, groups=self._people())
         self._hover = None
         whole = View(*_range(self._x[both]), *_range(self._y[both]))
         if whole != self._whole:
             self._whole = self._view = whole
         self._mark_selected()
         self._lay_out()
+
+    def show_nothing(self, why: str) -> None:
+        """Nothing to draw, and what to do about it."""
+        self.show_scores(None, np.zeros(0, np.int64), NOTHING, NOTHING, x_name="", y_name="")
+        self.correlation, self._why = Measure.none(""), why
+        self._tell()
 
     def set_limit(self, value: float | None) -> None:
         """Faces above it are refused; None or infinite: nobody is."""
@@ -189,13 +197,17 @@ class ScatterGround(QWidget):
         at = np.minimum(np.searchsorted(known, self._ids), max(len(known) - 1, 0))
         self._chosen = known[at] == self._ids if len(known) else np.zeros(len(self._ids), bool)
 
+    def _written(self, y: float) -> str:
+        return value_text(-y if self._turned else y)
+
     def _words(self, place: int) -> list[tuple[str, str]]:
         """Both scores of a face, with its place among all in the one that refuses."""
         below = np.searchsorted(self._sorted, self._y[place], side="left")
         same = np.searchsorted(self._sorted, self._y[place], side="right") - below
         rank = round(100 * (below + same / 2) / max(len(self._sorted), 1))
+        rank = 100 - rank if self._turned else rank
         right = {1: tr("right"), 0: tr("wrong")}.get(int(self._right[place]), "")
-        lines = [(self._names[1], f"{value_text(self._y[place])} · p{rank}")]
+        lines = [(self._names[1], f"{self._written(self._y[place])} · p{rank}")]
         lines.append((self._names[0], value_text(self._x[place])))
         return [*lines, (tr("recognised"), right)] if right else lines
 
@@ -286,8 +298,10 @@ class ScatterGround(QWidget):
 
     def _paint_axes(self, painter: QPainter, box: QRectF) -> None:
         now, view = theme.current(), self._view
-        for place, text in ticks("linear", view.low, view.high, room=min(5, int(box.height() / 26))):
-            y = float(self._to_py(place))
+        sign = -1 if self._turned else 1
+        low, high = sorted((sign * view.low, sign * view.high))
+        for place, text in ticks("linear", low, high, room=min(5, int(box.height() / 26))):
+            y = float(self._to_py(sign * place))
             painter.setPen(QPen(now.q("text", 0.09), 1))
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
             draw_text(painter, QRectF(0, y - 8, LEFT - 6, 16), text, "text3", 10, align="right")
@@ -366,9 +380,11 @@ class ScatterGround(QWidget):
         refused = self.refused
         if not refused:
             return tr("nothing refused"), tr("drag down to refuse")
-        share = round(100 * (1 - refused / len(self._sorted)))
+        share = refused / len(self._sorted)
         count = plural(refused, "{n} face refused", "{n} faces refused")
-        return tr("refuse above {value}", value=value_text(self._limit)), f"p{share} · {count}"
+        words = "refuse below {value}" if self._turned else "refuse above {value}"
+        rank = round(100 * (share if self._turned else 1 - share))
+        return tr(words, value=self._written(self._limit)), f"p{rank} · {count}"
 
     def _paint_band(self, painter: QPainter) -> None:
         now, band = theme.current(), self._band()

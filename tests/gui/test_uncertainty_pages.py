@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from facelens.analyses.rejection import Recognition
 from facelens.images.faceset import FaceSet
 from facelens.session.selection import Mode, Selection
 from facelens.views import dots, theme
@@ -78,10 +79,17 @@ Y = np.array([0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.45, 0.3, 0.2, 0.1, 0.65, 0.35])
 RIGHT = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1], np.int8)
 
 
+def recognition(faces: FaceSet) -> Recognition:
+    n = len(faces)
+    return Recognition(
+        RIGHT, faces.ids, np.zeros(n), faces.ids, np.zeros(n), np.zeros(n, np.float32), threshold=0.4, rule="pairs"
+    )
+
+
 @pytest.fixture
 def scatter(shown: Callable[..., ScoreScatter], faces: FaceSet) -> ScoreScatter:
     page = shown(ScoreScatter)
-    page.show_scores(faces, faces.ids, X, Y, x_name="quality", y_name="variance", right=RIGHT)
+    page.show_scores(faces, faces.ids, X, Y, x_name="quality", y_name="variance", recognition=recognition(faces))
     page.set_limit(0.72)
     return page
 
@@ -233,10 +241,22 @@ def test_many_dots_get_denser_not_other(scatter: ScoreScatter) -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_scatter_without_much_to_show(shown: Callable[..., ScoreScatter], faces: FaceSet, n: int) -> None:
     page = shown(ScoreScatter, 420, 200)
-    page.show_scores(faces, faces.ids[:n], X[:n], Y[:n], x_name="quality", y_name="variance", why="No model yet.")
+    page.show_scores(faces, faces.ids[:n], X[:n], Y[:n], x_name="quality", y_name="variance")
     page.set_limit(0.5)
     page.grab()
     assert page.refused == n and page.sentence().startswith("Spearman n/a")
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Return, Qt.Key.Key_F):
         QTest.keyClick(page, key)
     drag(page, QPoint(100, 80), QPoint(200, 120))
+    page.show_nothing("Choose another score.")
+    page.grab()
+    assert page.accessibleDescription() == "Choose another score."
+
+
+def test_scatter_of_a_score_that_refuses_low_values(scatter: ScoreScatter, faces: FaceSet) -> None:
+    quality = 1 - Y  # a low one is refused
+    scatter.show_scores(faces, faces.ids, X, -quality, x_name="sharpness", y_name="quality", lower=True)
+    scatter.set_limit(-0.28)
+    assert "refuse below 0.280 p25 · 3 faces refused" in scatter.accessibleDescription()
+    assert "higher sharpness, higher quality" in scatter.sentence()
+    assert scatter._words(9)[0] == ("quality", "0.900 · p96")
