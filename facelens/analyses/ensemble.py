@@ -195,7 +195,8 @@ def _correlation(sides: list[tuple[NDArray[np.int64], Array]], weights: Array) -
     total = weights.sum()
     ranks = []
     for group, counts in sides:
-        rank = _middles(np.bincount(group, weights, minlength=len(counts)))[group]
+        drawn = np.bincount(group, weights, minlength=len(counts)).astype(np.float64)
+        rank = _middles(drawn)[group]
         ranks.append(rank - total / 2)  # the mean of the ranks, with or without ties
     x, y = ranks
     weighted = weights * x

@@ -17,8 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.measure import Measure
+from facelens.analyses import bootstrap, pairs_left
+from facelens.analyses.measure import Measure, rate
+from facelens.analyses.pairs_left import Leaves, Left, Pairs
+from facelens.analyses.plan import RESAMPLES
+from facelens.analyses.scores import Floats
+from facelens.analyses.verification import support
 from facelens.images.faceset import Ids
+from facelens.progress import Tick, part_of, silent
+from facelens.words import plural, tr
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -67,3 +74,256 @@ class Recognition:
     missed: NDArray[np.float32]  # (N,) share of its genuine pairs below the threshold, NaN without one
     threshold: float | None  # at the FAR of 1:1; None where there is none
     rule: str  # of RULES
+
+
+LOWEST = 0.4  # coverage at which steps end
+MOST = 120  # steps
+LEAST_DRAWS = 100
+WEIGHED = 1_500_000_000  # pairs weighed for intervals: of many pairs there are fewer draws
+REFUSE = ("both", "gallery")
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """Which pictures are refused at which step; step 0 refuses none."""
+
+    coverage: Array  # (S,) kept / N, descending from 1
+    kept: Counts  # (S,)
+    limit: Array  # (S,) pictures with a score above it are refused; inf at step 0
+    leaves: Leaves  # (N,) the step at which a picture is refused; S where it never is
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+
+def steps(values: Array, *, lowest: float = LOWEST, most: int = MOST) -> Refusal:
+    """Steps of coverage down to `lowest`, evenly as far as scores differ; those with equal scores go together.
+
+    A picture without score (NaN) is never refused, and counts as kept.
+
+    >>> found = steps(np.array([0.5, 0.1, 0.9, 0.5]))
+    >>> found.kept, found.limit, found.leaves
+    (array([4, 3]), array([inf, 0.5]), array([2, 2, 1, 2], dtype=int16))
+    """
+    values = np.asarray(values, np.float64)
+    known = ~np.isnan(values)
+    N = len(values)
+    levels, counts = np.unique(values[known], return_counts=True)
+    kept = (np.cumsum(counts) + N - counts.sum())[::-1]  # where each level is the highest that is kept
+    levels = levels[::-1]
+    allowed = np.flatnonzero(kept >= lowest * N - 1e-9)
+    allowed = allowed[allowed > 0]  # the highest level refuses nobody, as step 0
+    if len(allowed):
+        aims = N - (N - kept[allowed[-1]]) * np.arange(1, most) / max(1, most - 1)
+        after = np.clip(np.searchsorted(-kept[allowed], -aims), 0, len(allowed) - 1)
+        before = np.maximum(after - 1, 0)
+        nearer = np.abs(kept[allowed[before]] - aims) < np.abs(kept[allowed[after]] - aims)
+        allowed = allowed[np.unique(np.where(nearer, before, after))]
+    limit = np.append(np.inf, levels[allowed])
+    kept = np.append(N, kept[allowed]).astype(np.int64)
+    # NaN is above no limit.
+    leaves = np.where(known, np.searchsorted(-limit, -values, side="right"), len(limit)).astype(np.int16)
+    notes = []
+    if unknown := int(N - known.sum()):
+        one, many = (
+            "{n} picture has no score and is never refused.",
+            "{n} pictures have no score and are never refused.",
+        )
+        notes.append(plural(unknown, one, many))
+    if len(limit) == 1 and known.any() and most > 1:
+        notes.append(tr("The scores are equal, so none can be refused before the others."))
+    return Refusal(kept / max(N, 1), kept, limit, leaves, tuple(notes))
+
+
+def verify_risk(
+    query: Floats,
+    gallery: Floats,
+    ids: Ids,
+    identity: NDArray[np.int32],
+    values: Array,
+    *,
+    far: float = 1e-3,
+    refuse: str = "both",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    lowest: float = LOWEST,
+    most: int = MOST,
+    tick: Tick = silent,
+) -> Risk:
+    """1:1 over all pairs of the faces, at each step with those that are left and a threshold of its own.
+
+    Equal `query` and `gallery` (N, D) make unordered pairs; two models make ordered ones. `refuse` "gallery" only asks
+    for the gallery's picture of a pair, so that all pairs are ordered.
+    """
+    if refuse not in REFUSE:
+        raise ValueError(f"refuse must be one of {REFUSE}, not {refuse!r}")
+    both = refuse == "both"
+    refusal = steps(values, lowest=lowest, most=most)
+    faces = pairs_left.usable(query, gallery, identity, ordered=not both, tick=tick)
+    pairs, depth = pairs_left.collected(
+        faces, refusal.leaves, steps=len(refusal), far=far, both=both, tick=part_of(tick, 0, 2)
+    )
+    faces = pairs.faces
+    leaves = refusal.leaves[faces.rows]
+    left = Left(pairs, leaves, steps=len(refusal), both=both)
+    tar, border = (each[0] for each in left.tar(far))
+    notes = [*refusal.notes, *faces.notes]
+    why = _undefined(left)
+    if not why:
+        why = support(far, int(left.n_impostor[0]))[1]
+        notes += _from_where(refusal, far, left.n_impostor, tar)
+    drawn = None
+    if resamples and np.isfinite(tar[0]):
+        if len(np.unique(faces.codes[pairs.genuine.first])) < 2:
+            notes.append(tr("All genuine pairs are of one person, so how far a number may move is not known."))
+        else:
+            enough = max(LEAST_DRAWS, WEIGHED // (len(pairs.genuine.score) + depth))
+            if enough < resamples:
+                notes.append(tr("Intervals are of {n} draws, because there are many pairs.", n=enough))
+            weights = bootstrap.identity_weights(faces.people, resamples=min(resamples, enough), seed=seed)
+            some = Left(pairs.upto(depth), leaves, steps=len(refusal), both=both)
+            drawn = some.tar(far, weights, tick=part_of(tick, 1, 2))[0]
+    best = np.full(len(refusal), np.nan)
+    if np.isfinite(border[0]):
+        worst_first = _by_errors(pairs, float(border[0]), np.asarray(ids)[faces.rows], both=both)
+        in_order = _as_many(leaves, worst_first, steps=len(refusal))
+        best = 1 - Left(pairs, in_order, steps=len(refusal), both=both).tar(far)[0][0]
+    none = np.zeros(len(refusal), np.int64)
+    return _risk(
+        "1:1",
+        far,
+        refusal,
+        1 - tar,
+        None if drawn is None else 1 - drawn,
+        threshold=left.thresholds(border),
+        n=left.n_genuine,
+        random=np.full(len(refusal), 1 - tar[0]),  # any pairs are as good as all
+        best=best,
+        emptied=none,
+        dropped=none,
+        why=why,
+        notes=notes,
+    )
+
+
+def _undefined(left: Left) -> str:
+    """Why no rate exists, or nothing."""
+    n, m = int(left.n_impostor[0]), int(left.n_genuine[0])
+    if n + m == 0:
+        return tr("no pair was compared")
+    if m == 0:
+        return tr("no genuine pair: nobody has two pictures that can be compared")
+    if n == 0:
+        return tr("one identity, so there is no impostor pair")
+    return ""
+
+
+def _from_where(refusal: Refusal, far: float, impostors: Counts, tar: Array) -> list[str]:
+    """From which coverage on an error has no support, or is not known."""
+    notes = []
+    weak = np.flatnonzero(far * impostors < 3 - 1e-9)
+    if len(weak) and weak[0] > 0:
+        share = f"{refusal.coverage[weak[0]]:.0%}"
+        notes.append(
+            tr("From a coverage of {share} on a FAR of {far} has no support (rule of 3).", share=share, far=rate(far))
+        )
+    unknown = np.flatnonzero(np.isnan(tar) & (impostors > 0))
+    if len(unknown):
+        share = f"{refusal.coverage[unknown[0]]:.0%}"
+        notes.append(tr("At a coverage of {share} more impostor pairs are needed than can be kept.", share=share))
+    return notes
+
+
+def _by_errors(pairs: Pairs, border: float, ids: Ids, *, both: bool) -> NDArray[np.int64]:
+    """Rows of the faces: largest share of their genuine pairs missed first, then lowest mean score of these."""
+    n = len(pairs.faces)
+    score, first, second = pairs.genuine
+    count, missed, total = np.zeros(n), np.zeros(n), np.zeros(n)
+    for side in [first, second] if both else [second]:
+        count += np.bincount(side, minlength=n)
+        missed += np.bincount(side[score <= border], minlength=n)
+        total += np.bincount(side, score, minlength=n)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share, mean = np.where(count > 0, missed / count, -1), np.where(count > 0, total / count, np.inf)
+    return np.lexsort((ids, mean, -share))
+
+
+def _as_many(leaves: Leaves, order: NDArray[np.int64], *, steps: int) -> Leaves:
+    """When pictures leave if at each step as many are refused, but in this order."""
+    refused = np.count_nonzero(leaves[None] <= np.arange(steps)[:, None], axis=1)
+    made = np.empty(len(leaves), np.int16)
+    made[order] = np.searchsorted(refused, np.arange(len(leaves)), side="right")
+    return made
+
+
+def _risk(
+    task: str,
+    rate: float,
+    refusal: Refusal,
+    error: Array,
+    drawn: Array | None,
+    *,
+    threshold: Array,
+    n: Counts,
+    random: Array,
+    best: Array,
+    emptied: Counts,
+    dropped: Counts,
+    why: str,
+    notes: list[str],
+) -> Risk:
+    """Errors (S,) and their draws (B, S) with all that follows from them."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        change = (error - error[0]) / error[0]
+        change[np.isinf(change)] = np.nan
+        bands = [_band(error, drawn, of=n), _band(error[0] - error, None if drawn is None else drawn[:, :1] - drawn)]
+        changed = None
+        if drawn is not None:
+            changed = np.where(drawn[:, :1] > 0, (drawn - drawn[:, :1]) / drawn[:, :1], np.nan)
+        bands.append(_band(change, changed))
+    area = _area(refusal.coverage, error, drawn, n=int(n[0]), why=why)
+    return Risk(
+        task=task,
+        rate=rate,
+        coverage=refusal.coverage,
+        kept=refusal.kept,
+        limit=refusal.limit,
+        error=bands[0],
+        gain=bands[1],
+        change=bands[2],
+        threshold=threshold,
+        n=n,
+        random=random,
+        best=best,
+        emptied=emptied,
+        dropped=dropped,
+        area=area,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _band(value: Array, drawn: Array | None, *, of: Counts | None = None) -> Band:
+    """With limits where there are draws; `of`: rates over so many things."""
+    limits = np.full((2, len(value)), np.nan)
+    for step, column in enumerate(drawn.T if drawn is not None else ()):
+        if np.isfinite(value[step]) and (found := bootstrap.interval(column)):
+            limits[:, step] = found if of is None else bootstrap.widened(*found, int(of[step]))
+    return Band(value, *limits)
+
+
+def _area(coverage: Array, error: Array, drawn: Array | None, *, n: int, why: str) -> Measure:
+    """The mean error over the range of coverage."""
+    known = np.flatnonzero(np.isfinite(error))
+    if not len(known):
+        return Measure.none(why or tr("no error is known"), n=n)
+    if len(known) < 2:
+        return Measure.none(why or tr("no picture is refused, so there is no range of coverage"), n=n)
+    at = coverage[known]
+
+    def area(errors: Array) -> Array:
+        return np.asarray(np.trapezoid(errors[..., known], at, axis=-1) / (at[-1] - at[0]))
+
+    found = Measure(float(area(error)), n=n, why=why, supported=not why)
+    limits = bootstrap.interval(area(drawn)) if drawn is not None else None
+    return found.with_interval(*limits) if limits else found

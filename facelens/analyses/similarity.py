@@ -250,6 +250,12 @@ class _Threads:
         return [each.result() for each in [self._pool.submit(work, *args, part.start, part.stop) for part in parts]]
 
 
+def in_threads(count: int, work: Callable[..., Any], *args: Any) -> list[Any]:
+    """`work(*args, start, stop)` over `count` rows, shared among threads: for compiled loops."""
+    with _Threads() as threads:
+        return threads.rows(count, work, *args)
+
+
 class Others(NamedTuple):
     """A second set of faces, which the first is searched in; identities are numbered alike in both."""
 
@@ -283,11 +289,7 @@ def all_pairs(
     """
     faces = _Faces(vectors, ids=ids, identity=identity, against=against, others=others, tick=tick)
     n_genuine = faces.genuine_pairs()
-    if n_genuine > GENUINE:
-        raise InputError(
-            tr("{n} pairs of faces of the same person are too many to keep", n=f"{n_genuine:,}"),
-            hint=tr("Choose fewer faces of each person. Up to {n} such pairs can be kept.", n=f"{GENUINE:,}"),
-        )
+    _refuse_too_many(n_genuine)
     floor, bulk = -np.inf, None
     if faces.pairs <= keep:
         found = faces.every_pair(tick=tick)
@@ -297,6 +299,44 @@ def all_pairs(
                 faces, threads, n_genuine=n_genuine, budget=max(keep - n_genuine, n_genuine), fars=fars, tick=tick
             )
     return faces.scores(found, floor=floor, bulk=bulk, tick=tick)
+
+
+def _refuse_too_many(n_genuine: int) -> None:
+    if n_genuine > GENUINE:
+        raise InputError(
+            tr("{n} pairs of faces of the same person are too many to keep", n=f"{n_genuine:,}"),
+            hint=tr("Choose fewer faces of each person. Up to {n} such pairs can be kept.", n=f"{GENUINE:,}"),
+        )
+
+
+def highest_pairs(
+    vectors: Floats,
+    floor: float,
+    *,
+    ids: Ids,
+    identity: NDArray[np.int32],
+    against: Floats | None = None,
+    tick: Tick = silent,
+) -> Scores:
+    """All genuine pairs of `all_pairs` and the impostors from about `floor` upwards, in one turn.
+
+    The `floor` of the result is the edge of a bin, not above what was asked for; nothing is known of impostors below.
+    """
+    from facelens.analyses import kernels
+
+    faces = _Faces(vectors, ids=ids, identity=identity, against=against, tick=tick)
+    _refuse_too_many(faces.genuine_pairs())
+    bottom = int(np.clip(np.floor(np.clip(floor, -2, 2) * SCALE) - BASE, 0, BINS - 1))
+    wanted, of_all = np.zeros(BINS + 1, np.uint8), np.full(BINS + 1, 2, np.uint8)
+    wanted[bottom:BINS] = 2
+    of_all[BINS] = 0
+    no_ranges = np.zeros(0, np.float64), np.zeros(0, np.float64)
+    parts = [_Pairs.none(faces.kind)]
+    with _Threads() as threads:
+        for tile in faces.tiles(tick=tick, note=tr("Comparing all pairs")):
+            parts += threads.pick(tile, kernels.GENUINE, of_all, *no_ranges)
+            parts += threads.pick(tile, kernels.IMPOSTOR, wanted, *no_ranges)
+    return faces.scores(_Pairs.joined(parts), floor=(bottom + BASE) / SCALE if bottom else -np.inf, tick=tick)
 
 
 def pairs_between(

@@ -50,7 +50,7 @@ def test_others_that_cancel_have_no_mean() -> None:
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = members(3, faces=50)
+    given = members(3, faces=51)
     whole, distance = combined(given), apart(given)
     monkeypatch.setattr(ensemble, "BLOCK", 20)  # two faces at a time
     parts = combined(given)

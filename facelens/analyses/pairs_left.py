@@ -1,0 +1,295 @@
+"""Pairs left: 1:1 comparisons of pictures that are refused one after the other, all steps from one look at all pairs.
+
+Computes    a pair is gone when one of its pictures is refused, or only its gallery picture where only these are;
+            TAR at a FAR of x at step s: of the pairs left there, accept above the (floor(x n) + 1)-th highest impostor
+            ("roc" of verification), in each draw of identities anew
+Shapes      genuine and impostor pairs by descending score; leaves (N,) the step at which a picture is refused; TAR
+            (B, S) of B draws
+Departs     Impostors are kept from the highest down to where no step needs them, with some to spare: a draw that
+            would have to go deeper ends at the last one kept. Where there are too many to keep, some of the people
+            stand for all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.analyses import similarity
+from facelens.analyses.scores import Floats, Scores
+from facelens.progress import Tick, part_of, silent
+from facelens.words import tr
+
+FACES = 120_000  # beyond, some people stand for all
+TAIL = 16_000_000  # impostor pairs kept
+SAMPLED = 1000  # faces by which the lowest score that is needed is guessed; up to so many all pairs are kept
+SPARE = (2, 4, 8)  # times as many impostors as are accepted: what draws may need; more where a guess was too high
+AT_LEAST = 50  # impostors kept beyond that
+DRAWS = 64  # worked out between two ticks
+CHECKED = 8  # steps by which it is guessed
+
+Array = NDArray[np.float64]
+Leaves = NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class Faces:
+    """Faces of known people that both models could embed; `rows` are their places among all that were given."""
+
+    query: Floats  # (n, D) unit
+    gallery: Floats  # the same array where pairs have no order
+    codes: NDArray[np.int32]  # (n,) people from 0
+    rows: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ordered(self) -> bool:
+        """Whether face i against j is another pair than j against i."""
+        return self.gallery is not self.query
+
+    @property
+    def people(self) -> int:
+        return int(self.codes.max(initial=-1)) + 1
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, chosen: NDArray[np.int64], *notes: str) -> Faces:
+        """Some of them."""
+        query = self.query[chosen]
+        gallery = self.gallery[chosen] if self.ordered else query
+        codes = np.unique(self.codes[chosen], return_inverse=True)[1].astype(np.int32)
+        return Faces(query, gallery, codes, self.rows[chosen], (*self.notes, *notes))
+
+    def some_people(self, faces: int, *, seed: int = 0) -> Faces:
+        """People drawn until they have about so many faces."""
+        chosen = np.random.default_rng(seed).permutation(self.people)
+        running = np.cumsum(np.bincount(self.codes)[chosen])
+        some = chosen[: max(2, int(np.searchsorted(running, faces, side="right")))]
+        kept = np.flatnonzero(np.isin(self.codes, some))
+        note = tr("{n} of {of} people were drawn to stand for all.", n=len(some), of=self.people)
+        return self.part(kept, note)
+
+
+def usable(query: Floats, gallery: Floats, identity: NDArray[np.int32], *, ordered: bool, tick: Tick = silent) -> Faces:
+    """What can be compared; equal `query` and `gallery` make pairs without order unless `ordered` says otherwise."""
+    if len(query) != len(gallery) or len(query) != len(identity):
+        raise ValueError(
+            f"{len(query)} queries, {len(gallery)} in the gallery, {len(identity)} names: not the same faces"
+        )
+    same = query is gallery or (query.shape == gallery.shape and np.array_equal(query, gallery, equal_nan=True))
+    asking, good = similarity.unit(query, tick=tick)
+    asked, good_too = (asking, good) if same else similarity.unit(gallery, tick=tick)
+    known = np.asarray(identity) >= 0
+    both = good & good_too
+    rows = np.flatnonzero(both & known)
+    notes = []
+    if left := int(np.count_nonzero(both & ~known)):
+        notes.append(tr("{n} without identity are left out.", n=left))
+    if bad := int(np.count_nonzero(~both)):
+        notes.append(tr("{n} without usable vector are left out.", n=bad))
+    codes = np.unique(np.asarray(identity)[rows], return_inverse=True)[1].astype(np.int32)
+    first = asking[rows]
+    second = asked[rows] if not same or ordered else first
+    return Faces(first, second, codes, rows, tuple(notes))
+
+
+class Kind(NamedTuple):
+    """Pairs by descending score, and whom they are of: rows of the faces."""
+
+    score: Floats
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+
+    def part(self, places: NDArray[np.int64]) -> Kind:
+        """Some of them."""
+        return Kind(self.score[places], self.first[places], self.second[places])
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """All genuine pairs, and impostors from the highest down."""
+
+    faces: Faces
+    genuine: Kind
+    impostor: Kind
+    complete: bool  # whether all impostors are there
+
+    @classmethod
+    def of(cls, faces: Faces, scores: Scores) -> Pairs:
+        every = Kind(scores.score, scores.first, scores.second)
+        genuine, impostor = (every.part(np.flatnonzero(scores.genuine == same)) for same in (True, False))
+        return cls(faces, genuine, impostor, complete=not np.isfinite(scores.floor))
+
+    def upto(self, count: int) -> Pairs:
+        """With so many of the impostors only."""
+        if count >= len(self.impostor.score):
+            return self
+        return Pairs(self.faces, self.genuine, self.impostor.part(np.arange(count)), complete=False)
+
+
+class Left:
+    """The pairs that are left at each of `steps` steps, where picture n of the faces leaves at step leaves[n]."""
+
+    def __init__(self, pairs: Pairs, leaves: Leaves, *, steps: int, both: bool) -> None:
+        self.pairs, self.steps = pairs, steps
+        codes, C = pairs.faces.codes, pairs.faces.people
+        self._codes = codes
+        self._impostor = _by_step(_gone(pairs.impostor, leaves, both=both), steps)
+        self._genuine = _by_step(_gone(pairs.genuine, leaves, both=both), steps)
+        self.n_genuine = self._genuine[2][:-1]  # (S,)
+        cells = codes.astype(np.int64) * (steps + 1) + leaves
+        leaving = np.bincount(cells, minlength=C * (steps + 1)).reshape(C, steps + 1)
+        self._left = np.cumsum(leaving[:, ::-1], axis=1)[:, ::-1][:, 1:].astype(np.float64)  # (C, S) pictures
+        self._asking = self._left if both else np.bincount(codes, minlength=C).astype(np.float64)[:, None]
+        self.n_impostor = self.impostors(np.ones((1, C)))[0].round().astype(np.int64)  # (S,)
+
+    def impostors(self, weights: NDArray[np.float32] | Array) -> Array:
+        """(B, S) weight of all impostor pairs that are left."""
+        wide = np.asarray(weights, np.float64)
+        every = (wide @ self._asking) * (wide @ self._left) - (wide * wide) @ (self._asking * self._left)
+        return np.asarray(every if self.pairs.faces.ordered else every / 2)
+
+    def places(self, weights: NDArray[np.float32], allowed: Array) -> NDArray[np.int64]:
+        """(B, S) the impostor, from the highest, with which those left weigh more than `allowed`; else their number."""
+        from facelens.analyses import kernels_left
+
+        gone, order, ends = self._impostor
+        found = np.empty((len(weights), self.steps), np.int64)
+        one, other = self._codes[self.pairs.impostor.first], self._codes[self.pairs.impostor.second]
+        arrays = one, other, gone, order, ends, weights, allowed, _shift(len(gone)), found
+        similarity.in_threads(len(weights), kernels_left.places, *arrays)
+        return found
+
+    def tar(
+        self, far: float, weights: NDArray[np.float32] | None = None, *, tick: Tick = silent
+    ) -> tuple[Array, Array]:
+        """(B, S) twice: TAR, and the impostor score above which pairs are accepted; NaN where there is no rate.
+
+        Without weights of all pairs as they are, B = 1; NaN too where the impostors that are kept do not suffice.
+        """
+        from facelens.analyses import kernels_left
+
+        last = len(self.pairs.impostor.score)
+        if weights is None:
+            weights = np.ones((1, self.pairs.faces.people), np.float32)
+        elif not self.pairs.complete:
+            last -= 1
+        share, borders = np.empty((len(weights), self.steps)), np.empty((len(weights), self.steps))
+        of = self._codes[self.pairs.genuine.first]
+        gone, order, ends = self._genuine
+        scores = np.append(self.pairs.impostor.score.astype(np.float64), -np.inf if self.pairs.complete else np.nan)
+        negative = -self.pairs.genuine.score.astype(np.float64)
+        for start in range(0, len(weights), DRAWS):
+            tick(start, len(weights), tr("Drawing identities"))
+            some = weights[start : start + DRAWS]
+            every = self.impostors(some)
+            place = np.minimum(self.places(some, far * every + 1e-9), max(last, 0))
+            border = np.where(every > 0, scores[place], np.nan)
+            upto = np.searchsorted(negative, -border, side="left")
+            part = share[start : start + DRAWS]
+            arrays = of, gone, order, ends, some, upto, _shift(len(gone)), part
+            similarity.in_threads(len(some), kernels_left.accepted, *arrays)
+            part[np.isnan(border)] = np.nan
+            borders[start : start + DRAWS] = border
+        return share, borders
+
+    def thresholds(self, border: Array) -> Array:
+        """(S,) the lowest score left above each border: from there on pairs are accepted; NaN where there is none."""
+        found = np.full(self.steps, np.nan)
+        kinds = (self.pairs.genuine.score, self._genuine[0]), (self.pairs.impostor.score, self._impostor[0])
+        for step in np.flatnonzero(~np.isnan(border)):
+            for scores, gone in kinds:
+                above = bisect_left(scores, -border[step], key=lambda score: -score)
+                place = _last_left(gone, above, int(step))
+                if place >= 0:
+                    found[step] = np.fmin(found[step], scores[place])
+        return found
+
+
+def _last_left(gone: Leaves, stop: int, step: int) -> int:
+    """The last place before `stop` that is left at a step; -1 for none."""
+    while stop > 0:
+        start = max(0, stop - 4096)
+        left = np.flatnonzero(gone[start:stop] > step)
+        if len(left):
+            return start + int(left[-1])
+        stop = start
+    return -1
+
+
+def _gone(kind: Kind, leaves: Leaves, *, both: bool) -> Leaves:
+    """(P,) the step at which each pair is gone."""
+    gone = leaves[kind.second]
+    return np.minimum(gone, leaves[kind.first]) if both else gone
+
+
+def _by_step(gone: Leaves, steps: int) -> tuple[Leaves, NDArray[np.int32], NDArray[np.int64]]:
+    """`gone`, the places by descending `gone`, and (S + 1,) how many of these are there at each step."""
+    counts = np.bincount(gone, minlength=steps + 1)
+    ends = np.append(np.cumsum(counts[::-1])[::-1][1:], 0)
+    return gone, np.argsort(-gone, kind="stable").astype(np.int32), ends
+
+
+def _shift(count: int) -> int:
+    """Things are summed up in blocks of 2^shift, about as many as there are blocks."""
+    return count.bit_length() // 2
+
+
+def collected(
+    faces: Faces, leaves: Leaves, *, steps: int, far: float, both: bool, tick: Tick = silent
+) -> tuple[Pairs, int]:
+    """Pairs that suffice at all steps, and how many impostors draws need; `leaves` (N,) of all that were given."""
+    if len(faces) > FACES:
+        faces = faces.some_people(FACES)
+    floor = -np.inf
+    for turn, spare in enumerate(SPARE):
+        if len(faces) > SAMPLED:
+            floor, expected = _guess(faces, leaves, steps=steps, share=1.25 * spare * far, both=both)
+            if turn == 0 and expected > TAIL:
+                faces = faces.some_people(int(len(faces) * (TAIL / expected) ** 0.5))
+            elif expected > 2 * TAIL:
+                break
+        scores = similarity.highest_pairs(
+            faces.query,
+            floor,
+            ids=np.arange(len(faces)),
+            identity=faces.codes,
+            against=faces.gallery if faces.ordered else None,
+            tick=part_of(tick, turn, turn + 1),
+        )
+        pairs = Pairs.of(faces, scores)
+        left = Left(pairs, leaves[faces.rows], steps=steps, both=both)
+        needed = SPARE[0] * (np.floor(far * left.n_impostor) + 1) + AT_LEAST
+        depth = left.places(np.ones((1, faces.people), np.float32), needed[None])
+        if pairs.complete or (depth < len(pairs.impostor.score)).all():
+            break
+    return pairs, int(depth.max(initial=0)) + 1
+
+
+def _guess(faces: Faces, leaves: Leaves, *, steps: int, share: float, both: bool) -> tuple[float, float]:
+    """A score above which a share of the impostors left is found at every step, and how many pairs lie above it."""
+    rows = np.sort(np.random.default_rng(0).choice(len(faces), SAMPLED, replace=False))
+    sample = faces.part(rows)
+    scores = similarity.all_pairs(
+        sample.query,
+        ids=rows,
+        identity=sample.codes,
+        against=sample.gallery if faces.ordered else None,
+        keep=SAMPLED * SAMPLED,
+    )
+    pairs = Pairs.of(sample, scores)
+    own = leaves[sample.rows]
+    gone = _gone(pairs.impostor, own, both=both)
+    deepest = 0
+    for step in np.unique(np.linspace(0, steps - 1, CHECKED).astype(int)):
+        running = np.cumsum(gone > step)
+        if len(running):
+            deepest = max(deepest, int(np.searchsorted(running, share * running[-1] + AT_LEAST)))
+    if deepest >= len(pairs.impostor.score):
+        return -np.inf, len(faces) ** 2 / (1 if faces.ordered else 2)
+    return float(pairs.impostor.score[deepest]), (deepest + 1) * (len(faces) / SAMPLED) ** 2

@@ -1,0 +1,321 @@
+"""Rejection: every step, threshold and interval against loops over the definitions."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from facelens.analyses import bootstrap, pairs_left, rejection, similarity, verification
+from facelens.analyses.rejection import Risk, steps, verify_risk
+
+World = dict[str, Any]
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    made: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return made
+
+
+def world(*, people: int = 12, pictures: int = 4, two: bool = False, seed: int = 0, dimensions: int = 8) -> World:
+    """Faces of which some are noisier, by one model or by two; the values tell the noise."""
+    rng = np.random.default_rng(seed)
+    identity = np.repeat(np.arange(people), pictures).astype(np.int32)
+    n = len(identity)
+    noise = rng.uniform(0.1, 1.5, n)
+    true = rng.normal(size=(people, dimensions))[identity]
+    gallery = unit(true + noise[:, None] * rng.normal(size=true.shape))
+    query = unit(true + noise[:, None] * rng.normal(size=true.shape)) if two else gallery
+    return {
+        "query": query,
+        "gallery": gallery,
+        "ids": rng.permutation(1000)[:n].astype(np.int64),
+        "identity": identity,
+        "values": (noise + 0.2 * rng.normal(size=n)).round(1),  # some are equal
+    }
+
+
+def naive_tar(pairs: list[tuple[float, bool, float]], far: float) -> tuple[float, float]:
+    """TAR and threshold of (score, genuine, weight): the lowest observed score that accepts few enough impostors."""
+    impostors = sum(weight for _, same, weight in pairs if not same)
+    genuine = sum(weight for _, same, weight in pairs if same)
+    if not impostors or not genuine:
+        return np.nan, np.nan
+    best = (0.0, np.nan)
+    for t in sorted({score for score, _, _ in pairs}, reverse=True):
+        if sum(weight for score, same, weight in pairs if not same and score >= t) > far * impostors + 1e-9:
+            break
+        best = sum(weight for score, same, weight in pairs if same and score >= t) / genuine, t
+    return best
+
+
+def naive_pairs(
+    given: World, kept: np.ndarray, *, refuse: str, ordered: bool, weights: np.ndarray | None = None
+) -> list[tuple[float, bool, float]]:
+    made = []
+    who = given["identity"]
+    for i, j in itertools.permutations(range(len(who)), 2):
+        if (not ordered and i > j) or not kept[j] or (refuse == "both" and not kept[i]):
+            continue
+        same = bool(who[i] == who[j])
+        weight = 1.0 if weights is None else float(weights[who[i]] * (1 if same else weights[who[j]]))
+        made.append((float(given["query"][i] @ given["gallery"][j]), same, weight))
+    return made
+
+
+def test_steps_by_counting() -> None:
+    values = np.array([0.3, 0.9, np.nan, 0.3, 0.5, 0.9, 0.1, np.inf, 0.2, 0.15])
+    found = steps(values)
+    assert found.limit.tolist() == [np.inf, 0.9, 0.5, 0.3, 0.2]
+    for step, limit in enumerate(found.limit):
+        refused = values > limit
+        assert found.kept[step] == len(values) - refused.sum()
+        np.testing.assert_array_equal(found.leaves <= step, refused)
+    np.testing.assert_array_equal(found.coverage, found.kept / 10)
+    assert found.notes == ("1 picture has no score and is never refused.",)
+
+
+@pytest.mark.parametrize("lowest", [0.4, 0.75])
+@pytest.mark.parametrize("most", [1, 2, 7, 120])
+def test_steps_are_even_and_not_too_many(lowest: float, most: int) -> None:
+    values = np.random.default_rng(0).normal(size=500)
+    found = steps(values, lowest=lowest, most=most)
+    assert len(found) == most and found.kept[0] == 500
+    if most > 1:
+        assert found.coverage[-1] == lowest
+        assert np.abs(np.diff(found.coverage) - (lowest - 1) / (most - 1)).max() <= 1 / 500 + 1e-9
+
+
+@pytest.mark.parametrize("values", [np.full(5, np.nan), np.ones(5), np.zeros(0), np.array([1.0])])
+def test_scores_that_refuse_nobody_have_one_step(values: np.ndarray) -> None:
+    found = steps(values)
+    assert len(found) == 1 and found.limit[0] == np.inf and (found.leaves == 1).all()
+    assert found.kept[0] == len(values) and bool(found.notes) == bool(len(values))
+
+
+def test_too_many_equal_ones_end_the_steps() -> None:
+    assert len(steps(np.r_[np.ones(7), np.zeros(3)])) == 1  # refusing seven leaves less than 40 %
+    assert steps(np.r_[np.ones(6), np.zeros(4)]).kept.tolist() == [10, 4]
+
+
+@pytest.mark.parametrize("refuse", ["both", "gallery"])
+@pytest.mark.parametrize("two", [False, True])
+def test_1_to_1_by_the_definition(two: bool, refuse: str) -> None:
+    given = world(two=two)
+    found = verify_risk(**given, far=0.02, refuse=refuse, resamples=30, seed=4)
+    assert len(found.coverage) >= 8
+    ordered = two or refuse == "gallery"
+    weights = bootstrap.identity_weights(12, resamples=30, seed=4)
+    drawn = []
+    for step, limit in enumerate(found.limit):
+        kept = given["values"] <= limit
+        pairs = naive_pairs(given, kept, refuse=refuse, ordered=ordered)
+        tar, threshold = naive_tar(pairs, 0.02)
+        assert found.error.value[step] == pytest.approx(1 - tar, abs=1e-12)
+        assert found.threshold[step] == pytest.approx(threshold, abs=1e-12)
+        assert found.n[step] == sum(same for _, same, _ in pairs)
+        each = [naive_pairs(given, kept, refuse=refuse, ordered=ordered, weights=one) for one in weights]
+        drawn.append([1 - naive_tar(one, 0.02)[0] for one in each])
+    errors = np.array(drawn).T
+    for step in range(len(found.limit)):
+        low, high = bootstrap.rate_interval(errors[:, step], int(found.n[step]))  # type: ignore[misc]
+        assert (found.error.low[step], found.error.high[step]) == pytest.approx((low, high), abs=1e-9)
+        gain = np.quantile(errors[:, 0] - errors[:, step], [0.025, 0.975])
+        assert (found.gain.low[step], found.gain.high[step]) == pytest.approx(tuple(gain), abs=1e-9)
+        change = np.quantile(errors[:, step] / errors[:, 0] - 1, [0.025, 0.975])
+        assert (found.change.low[step], found.change.high[step]) == pytest.approx(tuple(change), abs=1e-9)
+    error = found.error.value
+    np.testing.assert_allclose(found.gain.value, error[0] - error)
+    np.testing.assert_allclose(found.change.value, (error - error[0]) / error[0])
+    assert (found.random == error[0]).all()
+    areas = [
+        sum((a + b) / 2 * (c - d) for a, b, c, d in zip(one, one[1:], found.coverage, found.coverage[1:]))
+        / (1 - found.coverage[-1])
+        for one in [error, *errors]
+    ]
+    assert found.area.value == pytest.approx(areas[0])
+    assert (found.area.low, found.area.high) == pytest.approx(tuple(np.quantile(areas[1:], [0.025, 0.975])))
+
+
+@pytest.mark.parametrize("refuse", ["both", "gallery"])
+def test_1_to_1_best_order_by_loops(refuse: str) -> None:
+    given = world(two=True, seed=3)
+    found = verify_risk(**given, far=0.02, refuse=refuse, resamples=0)
+    who, n = given["identity"], len(given["identity"])
+    key = []
+    for i in range(n):
+        as_gallery = [given["query"][j] @ given["gallery"][i] for j in range(n) if j != i and who[i] == who[j]]
+        as_query = [given["query"][i] @ given["gallery"][j] for j in range(n) if j != i and who[i] == who[j]]
+        scores = as_gallery + (as_query if refuse == "both" else [])
+        key.append((-np.mean([score < found.threshold[0] for score in scores]), np.mean(scores)))
+    order = sorted(range(n), key=lambda i: key[i])
+    for step, count in enumerate(found.kept):
+        kept = ~np.isin(np.arange(n), order[: n - count])
+        tar, _ = naive_tar(naive_pairs(given, kept, refuse=refuse, ordered=True), 0.02)
+        assert found.best[step] == pytest.approx(1 - tar, abs=1e-12)
+    assert found.best.mean() < found.error.value.mean()
+
+
+def same(a: Risk, b: Risk) -> None:
+    for name in ("coverage", "kept", "limit", "threshold", "n", "random", "best", "emptied", "dropped"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=1e-9, err_msg=name)
+    for name in ("error", "gain", "change"):
+        for part in ("value", "low", "high"):
+            x, y = (getattr(getattr(risk, name), part) for risk in (a, b))
+            np.testing.assert_allclose(x, y, atol=1e-9, err_msg=f"{name} {part}")
+
+
+def test_1_to_1_whatever_the_order_of_faces_and_the_axes() -> None:
+    given = world(two=True)
+    found = verify_risk(**given, far=0.02, resamples=20)
+    order = np.random.default_rng(1).permutation(len(given["ids"]))
+    same(found, verify_risk(**{name: array[order] for name, array in given.items()}, far=0.02, resamples=20))
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(8, 8)))[0]
+    turned = {**given, "query": given["query"] @ turn, "gallery": given["gallery"] @ turn}
+    same(found, verify_risk(**turned, far=0.02, resamples=20))
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_1_to_1_with_few_impostors_kept_is_the_same(two: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = world(people=40, pictures=5, two=two)
+    whole = verify_risk(**given, far=0.01, resamples=20)
+    kept = []
+    highest = similarity.highest_pairs
+
+    def spied(*args: Any, **kwargs: Any) -> Any:
+        kept.append(highest(*args, **kwargs))
+        return kept[-1]
+
+    monkeypatch.setattr(similarity, "highest_pairs", spied)
+    monkeypatch.setattr(pairs_left, "SAMPLED", 60)
+    monkeypatch.setattr(pairs_left, "AT_LEAST", 5)
+    few = verify_risk(**given, far=0.01, resamples=20)
+    assert np.isfinite(kept[-1].floor) and 1000 < len(kept[-1].score) < 200 * 199 / (2 if not two else 1)
+    same(whole, few)
+
+
+def test_1_to_1_says_where_too_few_impostors_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = world(people=40, pictures=5)
+    whole = verify_risk(**given, far=0.01, resamples=0)
+    monkeypatch.setattr(pairs_left, "SAMPLED", 60)
+    # The guess is too high, and stays so.
+    monkeypatch.setattr(pairs_left, "_guess", lambda *args, **kwargs: (float(whole.threshold[0]) - 1e-3, 1.0))
+    few = verify_risk(**given, far=0.01, resamples=5)
+    unknown = np.isnan(few.error.value)
+    assert unknown.any() and not unknown[0]
+    np.testing.assert_array_equal(few.error.value[~unknown], whole.error.value[~unknown])
+    assert any("more impostor pairs are needed than can be kept" in note for note in few.notes)
+
+
+def test_1_to_1_of_too_many_faces_is_of_some_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = world(people=40, pictures=5)
+    monkeypatch.setattr(pairs_left, "FACES", 102)
+    found = verify_risk(**given, far=0.01, resamples=0)
+    assert found.n[0] == 20 * 10 and "20 of 40 people were drawn to stand for all." in found.notes
+    assert found.kept[0] == 200
+    order = np.random.default_rng(1).permutation(200)
+    same(found, verify_risk(**{name: array[order] for name, array in given.items()}, far=0.01, resamples=0))
+
+
+def test_1_to_1_begins_as_verification() -> None:
+    given = world(people=20)
+    scores = similarity.all_pairs(given["query"], ids=given["ids"], identity=given["identity"])
+    point = verification.verify(scores, fars=(0.01,), resamples=40, seed=1).points[0]
+    found = verify_risk(**given, far=0.01, resamples=40, seed=1)
+    assert 1 - found.error.value[0] == pytest.approx(point.tar.value) and found.threshold[0] == point.threshold
+    assert (1 - found.error.high[0], 1 - found.error.low[0]) == pytest.approx((point.tar.low, point.tar.high))
+
+
+def test_1_to_1_of_equal_scores() -> None:
+    """Many pairs of the same two directions: all equal impostors are refused together."""
+    rng = np.random.default_rng(0)
+    vectors = np.eye(4)[rng.integers(0, 4, 60)]
+    identity = rng.integers(0, 12, 60).astype(np.int32)
+    values = rng.integers(0, 9, 60).astype(float)
+    given: World = {
+        "query": vectors, "gallery": vectors, "ids": np.arange(60), "identity": identity, "values": values,
+    }  # fmt: skip
+    found = verify_risk(**given, far=0.3, resamples=0)
+    for step, limit in enumerate(found.limit):
+        tar, _ = naive_tar(naive_pairs(given, values <= limit, refuse="both", ordered=False), 0.3)
+        assert found.error.value[step] == pytest.approx(1 - tar, abs=1e-12)
+
+
+def test_faces_without_vector_or_name_are_left_out() -> None:
+    given = world(two=True)
+    wider = {name: np.concatenate([array, array[:3]]) for name, array in given.items()}
+    wider["ids"][-3:] = [-1, -2, -3]
+    wider["query"][-3] = np.nan
+    wider["gallery"][-2] = 0
+    wider["identity"][-1] = -1
+    wider["values"][-3:] = np.nan
+    found = verify_risk(**wider, far=0.02, resamples=10)
+    expected = verify_risk(**given, far=0.02, resamples=10)
+    np.testing.assert_array_equal(found.error.value, expected.error.value)
+    np.testing.assert_array_equal(found.error.high, expected.error.high)
+    np.testing.assert_array_equal(found.kept, expected.kept + 3)
+    assert "1 without identity are left out." in found.notes and "2 without usable vector are left out." in found.notes
+
+
+@pytest.mark.parametrize(
+    ("identity", "why"),
+    [
+        (np.zeros(12), "one identity, so there is no impostor pair"),
+        (np.arange(12), "no genuine pair: nobody has two pictures that can be compared"),
+        (np.full(12, -1), "no pair was compared"),
+    ],
+)
+def test_1_to_1_where_there_is_no_rate(identity: np.ndarray, why: str) -> None:
+    given = {**world(people=3), "identity": identity.astype(np.int32)}
+    found = verify_risk(**given, far=0.1)
+    assert found.area.why == why and found.area.value is None
+    for values in (found.error.value, found.error.low, found.random, found.best, found.change.value):
+        assert np.isnan(values).all()
+    assert len(found.n) == len(found.coverage) == len(found.limit)
+
+
+def test_1_to_1_without_any_face() -> None:
+    nothing = np.zeros((0, 8))
+    found = verify_risk(nothing, nothing, np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    assert found.area.why == "no pair was compared" and found.coverage.shape == (1,)
+
+
+def test_scores_that_are_not_known_refuse_nobody() -> None:
+    given = {**world(), "values": np.full(48, np.nan)}
+    found = verify_risk(**given, far=0.02, resamples=10)
+    assert found.kept.tolist() == [48] and np.isfinite(found.error.value[0]) and found.area.value is None
+    assert "no range" in found.area.why and "48 pictures have no score and are never refused." in found.notes
+
+
+def test_no_error_has_the_rule_of_3() -> None:
+    given = world()
+    perfect = unit(np.eye(12)[given["identity"]] + 1e-3)
+    found = verify_risk(**{**given, "query": perfect, "gallery": perfect}, far=0.02, resamples=20)
+    assert (found.error.value == 0).all() and np.isnan(found.change.value).all()
+    np.testing.assert_allclose(found.error.high, np.minimum(1, 3 / found.n))
+    assert (found.gain.value == 0).all()
+
+
+def test_one_person_with_two_pictures_has_no_interval() -> None:
+    given = world()
+    identity = np.arange(48).astype(np.int32)
+    identity[1] = 0
+    found = verify_risk(**{**given, "identity": identity}, far=0.02)
+    assert np.isfinite(found.error.value[0]) and np.isnan(found.error.low).all()
+    assert any("of one person" in note for note in found.notes)
+
+
+def test_a_rate_without_support_says_so() -> None:
+    given = world()
+    found = verify_risk(**given, far=1e-3, resamples=0)
+    assert not found.area.supported and "no support" in found.area.why
+    better = verify_risk(**given, far=3.5e-3, resamples=0)
+    assert better.area.supported and any("has no support" in note for note in better.notes)
+
+
+def test_many_pairs_have_fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rejection, "WEIGHED", 0)
+    monkeypatch.setattr(rejection, "LEAST_DRAWS", 7)
+    assert "Intervals are of 7 draws, because there are many pairs." in verify_risk(**world(), far=0.02).notes
