@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -20,6 +20,7 @@ from facelens.session.selection import Mode, Selection
 from facelens.views import dots, theme
 from facelens.views.panel import Desk
 from facelens.views.score_scatter import ScoreScatter
+from facelens.views.weak_identities import COLUMN, HEADINGS, WeakIdentities
 
 LEFT = Qt.MouseButton.LeftButton
 SHIFT, CTRL, NONE = (
@@ -51,9 +52,10 @@ def shown(desk: Desk, pump: Callable[..., None]) -> Iterator[Callable[..., Any]]
     made: list[QWidget] = []
 
     def show(cls: type, width: int = 845, height: int = 380) -> Any:
-        page = cls(desk.thumbnails)
+        page = cls(desk.thumbnails if cls is ScoreScatter else desk)
         page.resize(width, height)
         page.show()
+        page.activateWindow()
         made.append(page)
         pump()
         return page
@@ -260,3 +262,129 @@ def test_scatter_of_a_score_that_refuses_low_values(scatter: ScoreScatter, faces
     assert "refuse below 0.280 p25 · 3 faces refused" in scatter.accessibleDescription()
     assert "higher sharpness, higher quality" in scatter.sentence()
     assert scatter._words(9)[0] == ("quality", "0.900 · p96")
+
+
+# Identities
+
+VARIANCE = np.array([0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.2, 0.8, 0.9, 0.1, 0.1, 0.43])  # three pictures of each
+
+
+@pytest.fixture
+def weak(shown: Callable[..., WeakIdentities], faces: FaceSet) -> WeakIdentities:
+    page = shown(WeakIdentities)
+    page.show_faces(faces, faces.ids, VARIANCE, recognition(faces))
+    return page
+
+
+def listed(page: WeakIdentities) -> list[str]:
+    return [page.text(row, "person") for row in range(len(page.order))]
+
+
+def cell(page: WeakIdentities, row: int, key: str) -> QPoint:
+    return page.visualRect(page.model().index(row, COLUMN[key])).center()
+
+
+def thumbnail(page: WeakIdentities, row: int, place: int) -> QPoint:
+    box = QRectF(page.visualRect(page.model().index(row, 0)))
+    return page._face_box(box, place).center().toPoint()
+
+
+def heading(page: WeakIdentities, key: str) -> None:
+    head = page.horizontalHeader()
+    x = head.sectionViewportPosition(COLUMN[key]) + head.sectionSize(COLUMN[key]) // 2
+    QTest.mouseClick(head.viewport(), LEFT, NONE, QPoint(x, head.height() // 2))
+
+
+def test_identities_those_who_keep_least_come_first(weak: WeakIdentities) -> None:
+    assert listed(weak) == ["Cy Diaz", "Bo Chen", "Di Eng", "Ada Byron"], "by mean, while nothing is refused"
+    weak.set_limit(0.45)
+    assert listed(weak) == ["Bo Chen", "Cy Diaz", "Di Eng", "Ada Byron"]
+    assert [weak.text(row, "left") for row in range(4)] == ["none", "1", "3", "3"]
+    assert weak.text(1, "refused") == "67 %" and weak.text(0, "mean") == "0.600 p62"
+    assert weak.text(3, "right") == "2 of 3" and weak.text(2, "right") == "2 of 2"
+    assert weak.summary() == "4 people: 1 keeps no picture, 1 only one"
+    weak.set_limit(None)
+    assert weak.summary() == "4 people, everybody keeps two pictures or more"
+
+
+def test_identities_a_click_selects_a_person_and_looks_at_the_worst(weak: WeakIdentities, faces: FaceSet) -> None:
+    chosen, looked = Heard(weak.select), Heard(weak.look)
+    QTest.mouseClick(weak.viewport(), LEFT, NONE, cell(weak, 0, "mean"))
+    assert set(chosen[0][0].tolist()) == set(faces.ids[6:9].tolist()) and chosen[0][1] is Mode.REPLACE
+    assert looked == [int(faces.ids[8])]
+    QTest.mouseClick(weak.viewport(), LEFT, SHIFT, thumbnail(weak, 1, 2))
+    assert set(chosen[1][0].tolist()) == set(faces.ids[3:6].tolist()) and chosen[1][1] is Mode.ADD
+    assert looked[1] == int(faces.ids[3]), "the third worst"
+
+
+def test_identities_are_walked_and_asked_for_by_keys(weak: WeakIdentities, faces: FaceSet) -> None:
+    chosen, only = Heard(weak.select), Heard(weak.only)
+    weak.setFocus()
+    QTest.keyClick(weak, Qt.Key.Key_Down)
+    assert set(chosen[0][0].tolist()) == set(faces.ids[3:6].tolist())
+    QTest.keyClick(weak, Qt.Key.Key_Return)
+    QTest.mouseDClick(weak.viewport(), LEFT, NONE, cell(weak, 3, "left"))
+    assert only == ["Bo_Chen", "Ada_Byron"], "as the gallery calls them"
+
+
+def test_identities_are_sorted_by_heading_and_by_keys(weak: WeakIdentities) -> None:
+    heading(weak, "person")
+    assert listed(weak) == ["Ada Byron", "Bo Chen", "Cy Diaz", "Di Eng"]
+    heading(weak, "person")
+    assert listed(weak)[0] == "Di Eng"
+    heading(weak, "highest")
+    assert listed(weak) == ["Cy Diaz", "Bo Chen", "Di Eng", "Ada Byron"]
+    QTest.keyClick(weak, Qt.Key.Key_R)
+    assert listed(weak) == ["Ada Byron", "Di Eng", "Bo Chen", "Cy Diaz"]
+    QTest.keyClick(weak, Qt.Key.Key_Left)
+    assert weak.title(HEADINGS[COLUMN["mean"]]) == "mean ↓" and listed(weak)[0] == "Cy Diaz"
+    heading(weak, "right")
+    assert listed(weak)[0] == "Ada Byron", "one of three is wrong"
+
+
+def test_identities_who_is_current_stays_so_when_the_list_is_sorted_anew(weak: WeakIdentities) -> None:
+    QTest.mouseClick(weak.viewport(), LEFT, NONE, cell(weak, 0, "left"))
+    assert listed(weak)[weak.currentIndex().row()] == "Cy Diaz"
+    weak.set_limit(0.45)
+    assert weak.currentIndex().row() == 1 and listed(weak)[1] == "Cy Diaz"
+
+
+def test_identities_tint_who_is_selected_and_tell_of_a_face(
+    weak: WeakIdentities, faces: FaceSet, until: Callable[..., None]
+) -> None:
+    spot, soft = cell(weak, 0, "left") + QPoint(-12, 12), theme.current().soft
+    weak.set_selection(Selection(faces.ids[6:8]))
+    partly = weak.viewport().grab().toImage().pixelColor(spot)
+    weak.set_selection(Selection(faces.ids[6:9]))
+    assert weak.viewport().grab().toImage().pixelColor(spot) == QColor(soft) != partly != QColor(theme.current().base)
+    weak.set_limit(0.85)
+    QTest.mouseMove(weak.viewport(), thumbnail(weak, 0, 0))
+    until(lambda: weak._card.isVisible(), "the card")
+    assert weak._card._lines == (("variance", "0.900 · refused"),)
+
+
+def test_identities_give_up_columns_where_there_is_little_room(weak: WeakIdentities) -> None:
+    def columns() -> list[str]:
+        return [one.key for one in HEADINGS if not weak.isColumnHidden(COLUMN[one.key])]
+
+    assert columns() == ["person", "pictures", "spread", "mean", "highest", "refused", "left", "right"]
+    weak.resize(380, 200)
+    assert columns() == ["person", "mean", "left", "right"]
+    assert sum(weak.columnWidth(COLUMN[key]) for key in columns()) <= weak.viewport().width()
+
+
+def test_identities_of_a_score_that_refuses_low_values(weak: WeakIdentities, faces: FaceSet) -> None:
+    weak.show_faces(faces, faces.ids, VARIANCE - 1, score="quality", lower=True)
+    weak.set_limit(-0.35)
+    assert listed(weak)[0] == "Cy Diaz" and weak.text(0, "highest") == "0.100" and weak.text(0, "mean") == "0.367 p12"
+    assert weak.title(HEADINGS[COLUMN["highest"]]) == "lowest" and weak.title(HEADINGS[COLUMN["spread"]]) == "quality"
+    assert weak.isColumnHidden(COLUMN["right"]), "nobody was recognised yet"
+
+
+def test_identities_of_nobody(weak: WeakIdentities, faces: FaceSet) -> None:
+    weak.show_faces(None, np.zeros(0, np.int64), np.zeros(0))
+    weak.set_limit(0.2)
+    weak.grab()
+    assert not len(weak.order) and "no enrolment" in weak._why
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Right, Qt.Key.Key_R):
+        QTest.keyClick(weak, key)
