@@ -14,6 +14,8 @@ from facelens.views import portrait, theme
 from facelens.views.hover import DELAY, HoverCard, Line
 from facelens.views.panel import Desk, Panel
 
+STEP = 4  # px; faces that follow the room grow in steps, so that a splitter on the move asks for few sizes
+
 
 class PaintedFaces(Panel):
     """Faces in boxes. Subclasses say where they are (`face_at`) and what is told of one (`lines`)."""
@@ -128,7 +130,7 @@ class PaintedFaces(Panel):
         if faces is None or row is None or self._under is None or QApplication.activePopupWidget() is not None:
             return
         face, box = self._under
-        pixmap = self.desk.thumbnails.get(faces, row, portrait.pixels(box, self.devicePixelRatioF()))
+        pixmap = self.desk.thumbnails.get(faces, row, round(box.width() * self.devicePixelRatioF()))
         reason = self.desk.thumbnails.broken(face)
         told = [reason] if reason else list(self.lines(face))
         self._card.tell(pixmap, faces.label(row), file=faces.file_name(row), lines=told, broken=reason is not None)

@@ -12,7 +12,6 @@ from facelens.views import icons, marks, theme
 from facelens.views.thumbnails import Thumbnails
 
 RADIUS = 3
-STEP = 8  # px; views whose faces grow with the room ask for whole steps, not for a picture of every size in between
 
 
 def face(
@@ -27,7 +26,7 @@ def face(
 ) -> None:
     """The face at `row` inside `box`, or what stands for it."""
     now = theme.current()
-    pixmap = thumbnails.get(faces, row, pixels(box, painter.device().devicePixelRatioF()))
+    pixmap = thumbnails.get(faces, row, round(box.width() * painter.device().devicePixelRatioF()))
     if pixmap is None:
         absent(painter, box, broken=thumbnails.broken(int(faces.ids[row])) is not None)
         picture = box
@@ -38,15 +37,6 @@ def face(
         marks.refused(painter, picture, now)
     if pixmap is not None:
         round_corners(painter, picture, now.q(ground).name())
-
-
-def pixels(box: QRectF, ratio: float) -> int:
-    """The size at which `face` asks for a picture, in device pixels.
-
-    >>> pixels(QRectF(0, 0, 86, 86), 2.0)
-    176
-    """
-    return round(-(-int(box.width()) // STEP) * STEP * ratio)
 
 
 def absent(painter: QPainter, box: QRectF, *, broken: bool) -> None:

@@ -24,7 +24,7 @@ from facelens.views import icons, marks, theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import SMALL, band_mode, value_text
 from facelens.views.hover import Line
-from facelens.views.painted import PaintedFaces
+from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
 from facelens.words import number, plural, tr
 
@@ -52,7 +52,7 @@ class Seats:
         line = (height - 2 * EDGE) / len(BANDS)
         room = max(width - LEFT - RIGHT, LEAST)
         across = max((room + GAP) // ACROSS - GAP, FAIR)
-        size = max(LEAST, min(MOST, int(line) - VALUE - UNDER - BETWEEN, across))
+        size = max(LEAST, min(MOST, int(line) - VALUE - UNDER - BETWEEN, across) // STEP * STEP)
         columns = max(1, (room + GAP) // (size + GAP))
         pitch = (room - size) / (columns - 1) if columns > 1 else float(size)
         return cls(size, columns, min(pitch, 1.5 * size), line)
