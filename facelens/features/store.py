@@ -900,11 +900,13 @@ def _delete(folder: Path) -> None:
 
 
 def _folder_size(folder: Path) -> int:
+    """Bytes in a folder, what is measured of its vectors included."""
     total = 0
     try:
         for entry in os.scandir(folder):
             try:
-                total += entry.stat(follow_symlinks=False).st_size
+                inside = entry.is_dir(follow_symlinks=False)
+                total += _folder_size(Path(entry.path)) if inside else entry.stat(follow_symlinks=False).st_size
             except OSError:
                 continue
     except OSError:
