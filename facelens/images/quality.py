@@ -26,7 +26,7 @@ Scores = NDArray[np.float64]
 
 LARGEST = 2 << 30  # bytes
 MOST = manifest.MOST_COLUMNS
-OURS = re.compile("(norm|[a-z]+ variance), ")  # how columns of models begin
+OURS = re.compile("norm, |([a-z]+ )?variance(, |$)")  # columns that come from models
 SCALAR, FAILED = ".scalar", -1.0  # OFIQ
 
 

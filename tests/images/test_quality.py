@@ -91,10 +91,10 @@ def test_what_does_not_fit_is_counted(tmp_path: Path, faces: FaceSet) -> None:
 
 
 def test_a_name_that_is_taken_gets_that_of_the_file(tmp_path: Path, faces: FaceSet) -> None:
-    text = 'path,blur,light,identity,"norm, net","flip variance, net",fresh\n'
-    scores = quality.read(put(tmp_path, text + "Ann/1.jpg,5,6,7,8,9,10\n"))
+    text = 'path,blur,light,identity,"norm, net","flip variance, net",variance,fresh\n'
+    scores = quality.read(put(tmp_path, text + "Ann/1.jpg,5,6,7,8,9,10,11\n"))
     found, report = quality.joined(faces, scores)
-    plain = ["blur", "light", "identity", "norm, net", "flip variance, net"]
+    plain = ["blur", "light", "identity", "norm, net", "flip variance, net", "variance"]
     assert list(report.columns) == [*(f"scores: {name}" for name in plain), "fresh"]
     assert values(found, "blur") == [0, 1, 2, 3] and found.identity is faces.identity
     again, report = quality.joined(found, scores)
