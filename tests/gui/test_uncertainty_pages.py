@@ -4,6 +4,7 @@ members are."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,15 @@ from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from facelens.analyses.measure import Measure
 from facelens.analyses.rejection import Recognition
+from facelens.analyses.uncertainty import Member, Size, Uncertainty
 from facelens.images.faceset import FaceSet
 from facelens.session.selection import Mode, Selection
 from facelens.views import dots, theme
+from facelens.views.members_page import MembersPage
 from facelens.views.panel import Desk
+from facelens.views.plots import Mark
 from facelens.views.score_scatter import ScoreScatter
 from facelens.views.weak_identities import COLUMN, HEADINGS, WeakIdentities
 
@@ -388,3 +393,145 @@ def test_identities_of_nobody(weak: WeakIdentities, faces: FaceSet) -> None:
     assert not len(weak.order) and "no enrolment" in weak._why
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Right, Qt.Key.Key_R):
         QTest.keyClick(weak, key)
+
+
+# Members
+
+NAMES = ("plain", "residual", "target")
+ALONE = (Measure(0.90, 0.88, 0.92, n=500), Measure(0.96, 0.95, 0.97, n=500), Measure(0.93, 0.91, 0.95, n=500))
+TOGETHER = Measure(0.97, 0.96, 0.98)
+
+
+def ensemble(faces: FaceSet, *, members: int = 3, together: Measure = TOGETHER) -> Uncertainty:
+    """Made up: member 1 is farther from the others than anybody, most of all on the last face."""
+    apart = np.linspace(0.1, 0.4, len(faces), dtype=np.float32) * np.array([[0.5], [1.0], [0.7]], np.float32)
+    made = [Member(NAMES[i], "net", 128, "ridge", "beats Procrustes", ALONE[i], Measure(0.002)) for i in range(2)]
+    made.append(Member(NAMES[2], "", 64, "itself", "", ALONE[2]))
+    sizes = [
+        Size(n, kind, Measure(0.9 + 0.01 * n, 0.88, 0.96), Measure(0.7 + 0.01 * n, 0.6, 0.8), choices=3)
+        for kind in ("D-T", "D-TGA")
+        for n in (1, 2, 3)
+    ]
+    return Uncertainty(
+        ids=faces.ids,
+        variance=VARIANCE,
+        apart=apart[:members],
+        members=tuple(made[:members]),
+        target=NAMES[2],
+        mode="m2m",
+        fitted_people=4,
+        fitted_faces=12,
+        shown_people=4,
+        together=together,
+        by="variance",
+        values=VARIANCE,
+        recognition=recognition(faces),
+        sizes=tuple(sizes),
+    )
+
+
+@pytest.fixture
+def page(shown: Callable[..., MembersPage], faces: FaceSet) -> MembersPage:
+    made = shown(MembersPage)
+    made.show_uncertainty(ensemble(faces))
+    return made
+
+
+def test_members_who_disagrees_about_the_current_face(page: MembersPage, faces: FaceSet) -> None:
+    assert page.face.sentence() == "Click a face to see which member disagrees."
+    page.set_selection(Selection(current=int(faces.ids[11])))
+    assert page.face.sentence() == "residual disagrees most: 0.40 away from the others (p96)"
+    page.set_selection(Selection(current=123))
+    assert "not among those that are shown" in page.face.sentence()
+    page.grab()
+
+
+def test_members_two_are_as_far_from_each_other(page: MembersPage, faces: FaceSet) -> None:
+    found = ensemble(faces, members=2)
+    page.show_uncertainty(replace(found, apart=found.apart[[0, 0]]))
+    page.set_selection(Selection(current=int(faces.ids[0])))
+    assert page.face.sentence() == "plain and residual are 0.05 apart (p4)"
+
+
+def test_members_one_without_a_vector_is_named(page: MembersPage, faces: FaceSet) -> None:
+    found = ensemble(faces)
+    apart = found.apart.copy()
+    apart[0, 2] = np.nan
+    page.show_uncertainty(replace(found, apart=apart))
+    page.set_selection(Selection(current=int(faces.ids[2])))
+    page.grab()
+    assert page.face.sentence() == "plain has no vector of this face."
+
+
+def test_members_a_bar_selects_the_faces_that_are_as_far(page: MembersPage, faces: FaceSet) -> None:
+    page.set_selection(Selection(current=int(faces.ids[9])))
+    chosen = Heard(page.select)
+    QTest.mouseClick(page.face, LEFT, NONE, page.face._box(1).center().toPoint())
+    assert set(chosen[0][0].tolist()) == set(faces.ids[9:].tolist()) and chosen[0][1] is Mode.REPLACE
+    page.set_selection(Selection(current=int(faces.ids[11])))
+    for _ in range(2):
+        QTest.keyClick(page.face, Qt.Key.Key_Down)
+    assert page.face.accessibleDescription().startswith("residual: 1 − cosine to the mean of the others is 0.400")
+    QTest.keyClick(page.face, Qt.Key.Key_Return)
+    assert chosen[1][0].tolist() == [int(faces.ids[11])]
+
+
+def test_members_the_face_says_whether_it_is_refused(page: MembersPage, faces: FaceSet) -> None:
+    page.set_selection(Selection(current=int(faces.ids[4])))
+    spot = QPoint(20, round(page.face._side()) + 11)  # the foot of the face
+    page.set_limit(0.59)
+    assert nearest(page.face, spot, theme.current().warn) < 30
+    page.set_limit(0.6)
+    assert nearest(page.face, spot, theme.current().warn) > 60, "at the limit it is kept"
+
+
+def test_members_table_ends_with_all_together_and_marks_the_best(page: MembersPage) -> None:
+    table = page.members
+    column = [table.text(row, 0) for row in range(4)]
+    assert column == ["plain", "residual · best alone", "target", "together"] and table.marked == 1
+    assert table.text(0, 4) == "0.0020" and table.text(3, 5) == "0.9700 [0.960, 0.980]"
+    assert table.text(0, 3) == "ridge" and table.cell(0, 3).tip == "beats Procrustes"
+    assert table.text(2, 3) == "the target" and table.text(2, 4) == "as alone" and table.text(2, 1) == "not known"
+
+
+@pytest.mark.parametrize(
+    ("together", "said"),
+    [
+        (Measure(0.97, 0.96, 0.98), ""),
+        (Measure(0.955, 0.94, 0.97), "Together is 0.005 below residual alone; the intervals overlap."),
+        (Measure(0.92, 0.91, 0.93), "Together is 0.040 below residual alone: leave weak members out."),
+        (Measure.none("being worked out"), ""),
+    ],
+)
+def test_members_warns_where_the_best_one_is_better(
+    page: MembersPage, faces: FaceSet, together: Measure, said: str
+) -> None:
+    page.show_uncertainty(ensemble(faces, together=together))
+    assert page.warning.text() == said and page.warning.isVisible() == bool(said)
+
+
+def test_members_accuracy_against_their_number(page: MembersPage, faces: FaceSet) -> None:
+    QTest.mouseClick(page.places.switch.button("sizes"), LEFT)
+    chart = page.sizes
+    assert [drawn.series.key for drawn in chart._drawn] == ["D-T", "D-TGA"] and chart.y_axis.short == "TAR"
+    assert chart._drawn[0].y.tolist() == pytest.approx([0.91, 0.92, 0.93])
+    assert chart._card_lines(Mark("D-TGA", 2)) == ("D-TGA · 3 members", "0.930 [0.880, 0.960]", "mean over 3 choices")
+    QTest.mouseClick(page.task.button("1:N"), LEFT)
+    assert chart._drawn[0].y.tolist() == pytest.approx([0.71, 0.72, 0.73]) and chart.y_axis.short == "TPIR"
+    page.show_uncertainty(replace(ensemble(faces), sizes=()))
+    assert not chart._drawn and "Worked out last" in chart._note
+
+
+def test_members_query_update_is_shown_when_there_is_one(page: MembersPage) -> None:
+    assert not page.places.switch.offers("update")
+    page.show_update([("1:N", Measure(0.74, 0.70, 0.78), Measure(0.79, 0.75, 0.83))], old="small", new="large")
+    assert page.places.key == "update" and page.updates.text(0, 2) == "0.7900 [0.750, 0.830]"
+    assert [column.title for column in page.updates.model_.columns] == ["measure", "small", "large"]
+    page.show_update([])
+    assert page.places.key == "members"
+
+
+def test_members_stand_under_each_other_where_there_is_little_room(page: MembersPage) -> None:
+    assert page.parts.orientation() is Qt.Orientation.Horizontal
+    page.resize(400, 380)
+    assert page.parts.orientation() is Qt.Orientation.Vertical
