@@ -54,6 +54,39 @@ def best(
                     least = scores[i, k - 1]
 
 
+@_jit
+def others(
+    block: NDArray[np.float32],
+    row: int,
+    column: int,
+    codes: NDArray[np.int32],
+    ordered: bool,
+    across: bool,
+    scores: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """Put the best column of another code into `scores` and `rows`, for the rows `start` to `stop` of the block.
+
+    With `across` the best row, for its columns `start` to `stop`. The block starts at `row` and `column` of all things
+    compared; unless `ordered`, only columns after a row count. Of equals the one that came first stays.
+    """
+    for i in range(0 if across else start, block.shape[0] if across else stop):
+        me = row + i
+        begin = 0 if ordered else max(0, me + 1 - column)
+        if across:
+            for j in range(max(begin, start), stop):
+                if block[i, j] > scores[column + j] and codes[column + j] != codes[me]:
+                    scores[column + j] = block[i, j]
+                    rows[column + j] = me
+        else:
+            for j in range(begin, block.shape[1]):
+                if block[i, j] > scores[me] and codes[column + j] != codes[me]:
+                    scores[me] = block[i, j]
+                    rows[me] = column + j
+
+
 IMPOSTOR, GENUINE, EITHER = 0, 1, 2
 
 

@@ -1,8 +1,9 @@
-"""Compiled: what is left of many pairs or searches, step by step, and in each draw of identities.
+"""Compiled: what is left of many pairs, step by step, in many draws of identities at once.
 
-Things disappear at a step and do not come back; `gone` is the step at which they do, S where they stay. So steps are
-taken backwards, and things are only added: `order` has them by descending `gone`, the first `ends[s]` are there at step
-s. A draw b counts an identity weights[b, c] times. Draws are shared among threads: from `start` to `stop`.
+Pairs disappear at a step and do not come back; `gone` is the step at which they do, S where they stay. So steps are
+taken backwards, and pairs are only added: sorted by descending `gone`, the first `ends[s]` are there at step s. Weights
+are summed up in blocks of 2^shift pairs by descending score, `block` is that of each pair. A draw counts identity c as
+often as `weights` says; LANES draws are worked on together, and groups of them shared by threads: `start` to `stop`.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from numpy.typing import NDArray
 from facelens.compiling import compiled
 
 _jit = compiled()
+LANES = 16  # draws in a vector of the processor
 
 
 @_jit
 def places(
     one: NDArray[np.int32],
     other: NDArray[np.int32],
-    gone: NDArray[np.int16],
-    order: NDArray[np.int32],
+    block: NDArray[np.int32],
     ends: NDArray[np.int64],
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    gone: NDArray[np.int16],
     weights: NDArray[np.float32],
     allowed: NDArray[np.float64],
     shift: int,
@@ -29,40 +34,52 @@ def places(
     start: int,
     stop: int,
 ) -> None:
-    """Into `found` (B, S): the first of the pairs, from the highest, with which those left weigh more than `allowed`.
+    """Into `found` (G, S, L): the pair, from the highest, with which those left weigh more than `allowed` (G, S, L).
 
-    A pair of `one` and `other` weighs the product of both. Where all together weigh no more: their number.
+    Where all together weigh no more: their number. A pair of `one` and `other`, people, weighs the product of both;
+    they and `block` are sorted by `gone`, the rest by score.
     """
     steps = found.shape[1]
-    mass = np.empty((len(gone) >> shift) + 1, np.float64)
-    for b in range(start, stop):
-        weight = weights[b]
+    mass = np.empty(((len(gone) >> shift) + 1, LANES), np.float32)  # whole numbers that small are exact
+    running, total = np.empty(LANES, np.float64), np.empty(LANES, np.float64)
+    taken = np.empty(LANES, np.int64)
+    for g in range(start, stop):
+        weight = weights[g]
         mass[:] = 0
         for s in range(steps - 1, -1, -1):
             for n in range(ends[s + 1], ends[s]):
-                p = order[n]
-                mass[p >> shift] += np.float64(weight[one[p]]) * weight[other[p]]
-            limit = allowed[b, s]
-            total = 0.0
-            block = 0
-            while block < len(mass) and total + mass[block] <= limit:
-                total += mass[block]
-                block += 1
-            found[b, s] = len(gone)
-            for p in range(block << shift, min((block + 1) << shift, len(gone))):
-                if gone[p] > s:
-                    total += np.float64(weight[one[p]]) * weight[other[p]]
-                    if total > limit:
-                        found[b, s] = p
-                        break
+                b, i, j = block[n], one[n], other[n]
+                for k in range(LANES):
+                    mass[b, k] += weight[i, k] * weight[j, k]
+            limit = allowed[g, s]
+            running[:] = 0
+            total[:] = 0
+            taken[:] = 0
+            for b in range(len(mass)):
+                for k in range(LANES):
+                    running[k] += mass[b, k]
+                    inside = running[k] <= limit[k]
+                    total[k] = running[k] if inside else total[k]
+                    taken[k] += inside
+            for k in range(LANES):
+                found[g, s, k] = len(gone)
+                weighed = total[k]
+                for p in range(taken[k] << shift, min((taken[k] + 1) << shift, len(gone))):
+                    if gone[p] > s:
+                        weighed += weight[codes[first[p]], k] * weight[codes[second[p]], k]
+                        if weighed > limit[k]:
+                            found[g, s, k] = p
+                            break
 
 
 @_jit
 def accepted(
     of: NDArray[np.int32],
-    gone: NDArray[np.int16],
-    order: NDArray[np.int32],
+    block: NDArray[np.int32],
     ends: NDArray[np.int64],
+    first: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    gone: NDArray[np.int16],
     weights: NDArray[np.float32],
     upto: NDArray[np.int64],
     shift: int,
@@ -70,23 +87,30 @@ def accepted(
     start: int,
     stop: int,
 ) -> None:
-    """Into `share` (B, S): how much of the weight of the pairs left the first `upto` (B, S) have; NaN of nothing."""
+    """Into `share` (G, S, L): how much of the weight of the pairs left the first `upto` of all have; NaN of nothing.
+
+    A pair is of one person and weighs what that person does; `of` and `block` are sorted by `gone`, the rest by score.
+    """
     steps = share.shape[1]
-    mass = np.empty((len(gone) >> shift) + 1, np.float64)
-    for b in range(start, stop):
-        weight = weights[b]
+    mass = np.empty(((len(gone) >> shift) + 1, LANES), np.float32)
+    every, total = np.empty(LANES, np.float64), np.empty(LANES, np.float64)
+    for g in range(start, stop):
+        weight = weights[g]
         mass[:] = 0
-        every = 0.0
         for s in range(steps - 1, -1, -1):
             for n in range(ends[s + 1], ends[s]):
-                p = order[n]
-                mass[p >> shift] += weight[of[p]]
-                every += weight[of[p]]
-            last = upto[b, s]
-            total = 0.0
-            for block in range(last >> shift):
-                total += mass[block]
-            for p in range((last >> shift) << shift, last):
-                if gone[p] > s:
-                    total += weight[of[p]]
-            share[b, s] = total / every if every > 0 else np.nan
+                b, i = block[n], of[n]
+                for k in range(LANES):
+                    mass[b, k] += weight[i, k]
+            last = upto[g, s]
+            every[:] = 0
+            total[:] = 0
+            for b in range(len(mass)):
+                for k in range(LANES):
+                    every[k] += mass[b, k]
+                    total[k] += mass[b, k] if b < last[k] >> shift else 0.0
+            for k in range(LANES):
+                for p in range((last[k] >> shift) << shift, last[k]):
+                    if gone[p] > s:
+                        total[k] += weight[codes[first[p]], k]
+                share[g, s, k] = total[k] / every[k] if every[k] > 0 else np.nan

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses import similarity
 from facelens.analyses.scores import Floats, Scores
+from facelens.images.faceset import Ids
 from facelens.progress import Tick, part_of, silent
 from facelens.words import tr
 
@@ -29,7 +30,7 @@ TAIL = 16_000_000  # impostor pairs kept
 SAMPLED = 1000  # faces by which the lowest score that is needed is guessed; up to so many all pairs are kept
 SPARE = (2, 4, 8)  # times as many impostors as are accepted: what draws may need; more where a guess was too high
 AT_LEAST = 50  # impostors kept beyond that
-DRAWS = 64  # worked out between two ticks
+DRAWS = 128  # worked out between two ticks
 CHECKED = 8  # steps by which it is guessed
 
 Array = NDArray[np.float64]
@@ -38,7 +39,7 @@ Leaves = NDArray[np.int16]
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """Faces of known people that both models could embed; `rows` are their places among all that were given."""
+    """Faces of known people that both models could embed, by ascending id; `rows` are their places among all given."""
 
     query: Floats  # (n, D) unit
     gallery: Floats  # the same array where pairs have no order
@@ -75,9 +76,11 @@ class Faces:
         return self.part(kept, note)
 
 
-def usable(query: Floats, gallery: Floats, identity: NDArray[np.int32], *, ordered: bool, tick: Tick = silent) -> Faces:
+def usable(
+    query: Floats, gallery: Floats, ids: Ids, identity: NDArray[np.int32], *, ordered: bool = False, tick: Tick = silent
+) -> Faces:
     """What can be compared; equal `query` and `gallery` make pairs without order unless `ordered` says otherwise."""
-    if len(query) != len(gallery) or len(query) != len(identity):
+    if len({len(query), len(gallery), len(ids), len(identity)}) > 1:
         raise ValueError(
             f"{len(query)} queries, {len(gallery)} in the gallery, {len(identity)} names: not the same faces"
         )
@@ -86,7 +89,8 @@ def usable(query: Floats, gallery: Floats, identity: NDArray[np.int32], *, order
     asked, good_too = (asking, good) if same else similarity.unit(gallery, tick=tick)
     known = np.asarray(identity) >= 0
     both = good & good_too
-    rows = np.flatnonzero(both & known)
+    order = np.argsort(ids, kind="stable")
+    rows = order[(both & known)[order]]
     notes = []
     if left := int(np.count_nonzero(both & ~known)):
         notes.append(tr("{n} without identity are left out.", n=left))
@@ -137,18 +141,16 @@ class Left:
 
     def __init__(self, pairs: Pairs, leaves: Leaves, *, steps: int, both: bool) -> None:
         self.pairs, self.steps = pairs, steps
-        codes, C = pairs.faces.codes, pairs.faces.people
-        self._codes = codes
-        self._impostor = _by_step(_gone(pairs.impostor, leaves, both=both), steps)
-        self._genuine = _by_step(_gone(pairs.genuine, leaves, both=both), steps)
-        self.n_genuine = self._genuine[2][:-1]  # (S,)
-        cells = codes.astype(np.int64) * (steps + 1) + leaves
-        leaving = np.bincount(cells, minlength=C * (steps + 1)).reshape(C, steps + 1)
+        self._genuine = _Going(pairs.genuine, pairs.faces.codes, leaves, steps=steps, both=both)
+        self._impostor = _Going(pairs.impostor, pairs.faces.codes, leaves, steps=steps, both=both)
+        self.n_genuine = self._genuine.ends[:-1]  # (S,)
+        codes, C = pairs.faces.codes.astype(np.int64), pairs.faces.people
+        leaving = np.bincount(codes * (steps + 1) + leaves, minlength=C * (steps + 1)).reshape(C, steps + 1)
         self._left = np.cumsum(leaving[:, ::-1], axis=1)[:, ::-1][:, 1:].astype(np.float64)  # (C, S) pictures
         self._asking = self._left if both else np.bincount(codes, minlength=C).astype(np.float64)[:, None]
-        self.n_impostor = self.impostors(np.ones((1, C)))[0].round().astype(np.int64)  # (S,)
+        self.n_impostor = self.impostors(np.ones((1, C), np.float32))[0].round().astype(np.int64)  # (S,)
 
-    def impostors(self, weights: NDArray[np.float32] | Array) -> Array:
+    def impostors(self, weights: NDArray[np.float32]) -> Array:
         """(B, S) weight of all impostor pairs that are left."""
         wide = np.asarray(weights, np.float64)
         every = (wide @ self._asking) * (wide @ self._left) - (wide * wide) @ (self._asking * self._left)
@@ -158,12 +160,28 @@ class Left:
         """(B, S) the impostor, from the highest, with which those left weigh more than `allowed`; else their number."""
         from facelens.analyses import kernels_left
 
-        gone, order, ends = self._impostor
-        found = np.empty((len(weights), self.steps), np.int64)
-        one, other = self._codes[self.pairs.impostor.first], self._codes[self.pairs.impostor.second]
-        arrays = one, other, gone, order, ends, weights, allowed, _shift(len(gone)), found
-        similarity.in_threads(len(weights), kernels_left.places, *arrays)
-        return found
+        going = self._impostor
+        found = np.empty((-(-len(weights) // kernels_left.LANES), self.steps, kernels_left.LANES), np.int64)
+        arrays = (
+            *(going.first, going.second, going.block, going.ends),
+            *(self.pairs.impostor.first, self.pairs.impostor.second, self.pairs.faces.codes, going.gone),
+            *(_in_lanes(weights), _in_lanes(allowed), going.shift, found),
+        )
+        similarity.in_threads(len(found), kernels_left.places, *arrays)
+        return _from_lanes(found, len(weights))
+
+    def shares(self, weights: NDArray[np.float32], upto: NDArray[np.int64]) -> Array:
+        """(B, S) how much of the weight of the genuine pairs left the first `upto` (B, S) of all have."""
+        from facelens.analyses import kernels_left
+
+        going = self._genuine
+        found = np.empty((-(-len(weights) // kernels_left.LANES), self.steps, kernels_left.LANES), np.float64)
+        arrays = (
+            *(going.first, going.block, going.ends, self.pairs.genuine.first, self.pairs.faces.codes, going.gone),
+            *(_in_lanes(weights), _in_lanes(upto), going.shift, found),
+        )
+        similarity.in_threads(len(found), kernels_left.accepted, *arrays)
+        return _from_lanes(found, len(weights))
 
     def tar(
         self, far: float, weights: NDArray[np.float32] | None = None, *, tick: Tick = silent
@@ -172,36 +190,28 @@ class Left:
 
         Without weights of all pairs as they are, B = 1; NaN too where the impostors that are kept do not suffice.
         """
-        from facelens.analyses import kernels_left
-
         last = len(self.pairs.impostor.score)
         if weights is None:
             weights = np.ones((1, self.pairs.faces.people), np.float32)
         elif not self.pairs.complete:
             last -= 1
         share, borders = np.empty((len(weights), self.steps)), np.empty((len(weights), self.steps))
-        of = self._codes[self.pairs.genuine.first]
-        gone, order, ends = self._genuine
         scores = np.append(self.pairs.impostor.score.astype(np.float64), -np.inf if self.pairs.complete else np.nan)
         negative = -self.pairs.genuine.score.astype(np.float64)
         for start in range(0, len(weights), DRAWS):
             tick(start, len(weights), tr("Drawing identities"))
-            some = weights[start : start + DRAWS]
-            every = self.impostors(some)
-            place = np.minimum(self.places(some, far * every + 1e-9), max(last, 0))
-            border = np.where(every > 0, scores[place], np.nan)
-            upto = np.searchsorted(negative, -border, side="left")
-            part = share[start : start + DRAWS]
-            arrays = of, gone, order, ends, some, upto, _shift(len(gone)), part
-            similarity.in_threads(len(some), kernels_left.accepted, *arrays)
-            part[np.isnan(border)] = np.nan
-            borders[start : start + DRAWS] = border
+            some = slice(start, start + DRAWS)
+            every = self.impostors(weights[some])
+            place = np.minimum(self.places(weights[some], far * every + 1e-9), max(last, 0))
+            borders[some] = np.where(every > 0, scores[place], np.nan)
+            upto = np.searchsorted(negative, -borders[some], side="left")
+            share[some] = np.where(np.isnan(borders[some]), np.nan, self.shares(weights[some], upto))
         return share, borders
 
     def thresholds(self, border: Array) -> Array:
         """(S,) the lowest score left above each border: from there on pairs are accepted; NaN where there is none."""
         found = np.full(self.steps, np.nan)
-        kinds = (self.pairs.genuine.score, self._genuine[0]), (self.pairs.impostor.score, self._impostor[0])
+        kinds = (self.pairs.genuine.score, self._genuine.gone), (self.pairs.impostor.score, self._impostor.gone)
         for step in np.flatnonzero(~np.isnan(border)):
             for scores, gone in kinds:
                 above = bisect_left(scores, -border[step], key=lambda score: -score)
@@ -228,16 +238,32 @@ def _gone(kind: Kind, leaves: Leaves, *, both: bool) -> Leaves:
     return np.minimum(gone, leaves[kind.first]) if both else gone
 
 
-def _by_step(gone: Leaves, steps: int) -> tuple[Leaves, NDArray[np.int32], NDArray[np.int64]]:
-    """`gone`, the places by descending `gone`, and (S + 1,) how many of these are there at each step."""
-    counts = np.bincount(gone, minlength=steps + 1)
-    ends = np.append(np.cumsum(counts[::-1])[::-1][1:], 0)
-    return gone, np.argsort(-gone, kind="stable").astype(np.int32), ends
+class _Going:
+    """Pairs of one kind in the order in which they go, the last ones first; see kernels_left."""
+
+    def __init__(self, kind: Kind, codes: NDArray[np.int32], leaves: Leaves, *, steps: int, both: bool) -> None:
+        self.gone = _gone(kind, leaves, both=both)  # by score
+        self.shift = len(self.gone).bit_length() // 2  # as many blocks as there are pairs in each
+        counts = np.bincount(self.gone, minlength=steps + 1)
+        self.ends = np.append(np.cumsum(counts[::-1])[::-1][1:], 0)
+        order = np.argsort(-self.gone, kind="stable").astype(np.int32)
+        self.block = order >> self.shift
+        self.first, self.second = codes[kind.first[order]], codes[kind.second[order]]
 
 
-def _shift(count: int) -> int:
-    """Things are summed up in blocks of 2^shift, about as many as there are blocks."""
-    return count.bit_length() // 2
+def _in_lanes(rows: NDArray[Any]) -> NDArray[Any]:
+    """(B, n) as (G, n, LANES); rows of nothing fill up."""
+    from facelens.analyses.kernels_left import LANES
+
+    groups = -(-len(rows) // LANES)
+    filled = np.zeros((groups * LANES, rows.shape[1]), rows.dtype)
+    filled[: len(rows)] = rows
+    return np.ascontiguousarray(filled.reshape(groups, LANES, -1).transpose(0, 2, 1))
+
+
+def _from_lanes(groups: NDArray[Any], count: int) -> NDArray[Any]:
+    """(G, n, LANES) as (B, n)."""
+    return groups.transpose(0, 2, 1).reshape(-1, groups.shape[1])[:count]
 
 
 def collected(
@@ -254,21 +280,25 @@ def collected(
                 faces = faces.some_people(int(len(faces) * (TAIL / expected) ** 0.5))
             elif expected > 2 * TAIL:
                 break
-        scores = similarity.highest_pairs(
-            faces.query,
-            floor,
-            ids=np.arange(len(faces)),
-            identity=faces.codes,
-            against=faces.gallery if faces.ordered else None,
-            tick=part_of(tick, turn, turn + 1),
-        )
-        pairs = Pairs.of(faces, scores)
+        pairs = _highest(faces, floor, tick=part_of(tick, turn, turn + 1))
         left = Left(pairs, leaves[faces.rows], steps=steps, both=both)
         needed = SPARE[0] * (np.floor(far * left.n_impostor) + 1) + AT_LEAST
         depth = left.places(np.ones((1, faces.people), np.float32), needed[None])
         if pairs.complete or (depth < len(pairs.impostor.score)).all():
             break
     return pairs, int(depth.max(initial=0)) + 1
+
+
+def _highest(faces: Faces, floor: float, *, tick: Tick) -> Pairs:
+    against = faces.gallery if faces.ordered else None
+    ids = np.arange(len(faces))
+    scores = similarity.highest_pairs(faces.query, floor, ids=ids, identity=faces.codes, against=against, tick=tick)
+    return Pairs.of(faces, scores)
+
+
+def genuine(faces: Faces, *, tick: Tick = silent) -> Kind:
+    """All genuine pairs."""
+    return _highest(faces, 2.0, tick=tick).genuine
 
 
 def _guess(faces: Faces, leaves: Leaves, *, steps: int, share: float, both: bool) -> tuple[float, float]:

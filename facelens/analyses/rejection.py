@@ -13,13 +13,14 @@ Reference   Shoshan et al., "Asymmetric Image Retrieval with Cross Model Compati
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import bootstrap, pairs_left
+from facelens.analyses import bootstrap, pairs_left, similarity
 from facelens.analyses.measure import Measure, rate
-from facelens.analyses.pairs_left import Leaves, Left, Pairs
+from facelens.analyses.pairs_left import Kind, Leaves, Left, Pairs
 from facelens.analyses.plan import RESAMPLES
 from facelens.analyses.scores import Floats
 from facelens.analyses.verification import support
@@ -74,13 +75,15 @@ class Recognition:
     missed: NDArray[np.float32]  # (N,) share of its genuine pairs below the threshold, NaN without one
     threshold: float | None  # at the FAR of 1:1; None where there is none
     rule: str  # of RULES
+    notes: tuple[str, ...] = ()
 
 
 LOWEST = 0.4  # coverage at which steps end
 MOST = 120  # steps
 LEAST_DRAWS = 100
-WEIGHED = 1_500_000_000  # pairs weighed for intervals: of many pairs there are fewer draws
+WEIGHED = 4_000_000_000  # pairs weighed for intervals: of many pairs there are fewer draws
 REFUSE = ("both", "gallery")
+RULES = ("pairs", "nearest")  # right: half of its genuine pairs are accepted and a mate is nearest; only the latter
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +163,7 @@ def verify_risk(
         raise ValueError(f"refuse must be one of {REFUSE}, not {refuse!r}")
     both = refuse == "both"
     refusal = steps(values, lowest=lowest, most=most)
-    faces = pairs_left.usable(query, gallery, identity, ordered=not both, tick=tick)
+    faces = pairs_left.usable(query, gallery, ids, identity, ordered=not both, tick=tick)
     pairs, depth = pairs_left.collected(
         faces, refusal.leaves, steps=len(refusal), far=far, both=both, tick=part_of(tick, 0, 2)
     )
@@ -186,7 +189,7 @@ def verify_risk(
             drawn = some.tar(far, weights, tick=part_of(tick, 1, 2))[0]
     best = np.full(len(refusal), np.nan)
     if np.isfinite(border[0]):
-        worst_first = _by_errors(pairs, float(border[0]), np.asarray(ids)[faces.rows], both=both)
+        worst_first = _by_errors(pairs, float(border[0]), both=both)
         in_order = _as_many(leaves, worst_first, steps=len(refusal))
         best = 1 - Left(pairs, in_order, steps=len(refusal), both=both).tar(far)[0][0]
     none = np.zeros(len(refusal), np.int64)
@@ -235,7 +238,7 @@ def _from_where(refusal: Refusal, far: float, impostors: Counts, tar: Array) -> 
     return notes
 
 
-def _by_errors(pairs: Pairs, border: float, ids: Ids, *, both: bool) -> NDArray[np.int64]:
+def _by_errors(pairs: Pairs, border: float, *, both: bool) -> NDArray[np.int64]:
     """Rows of the faces: largest share of their genuine pairs missed first, then lowest mean score of these."""
     n = len(pairs.faces)
     score, first, second = pairs.genuine
@@ -246,7 +249,7 @@ def _by_errors(pairs: Pairs, border: float, ids: Ids, *, both: bool) -> NDArray[
         total += np.bincount(side, score, minlength=n)
     with np.errstate(invalid="ignore", divide="ignore"):
         share, mean = np.where(count > 0, missed / count, -1), np.where(count > 0, total / count, np.inf)
-    return np.lexsort((ids, mean, -share))
+    return np.lexsort((mean, -share))
 
 
 def _as_many(leaves: Leaves, order: NDArray[np.int64], *, steps: int) -> Leaves:
@@ -255,6 +258,82 @@ def _as_many(leaves: Leaves, order: NDArray[np.int64], *, steps: int) -> Leaves:
     made = np.empty(len(leaves), np.int16)
     made[order] = np.searchsorted(refused, np.arange(len(leaves)), side="right")
     return made
+
+
+def recognise(
+    query: Floats,
+    gallery: Floats,
+    ids: Ids,
+    identity: NDArray[np.int32],
+    *,
+    far: float = 1e-3,
+    rule: str = "pairs",
+    tick: Tick = silent,
+) -> Recognition:
+    """Whether each face, searched among all others, is taken for the right person.
+
+    By `rule` "nearest" when its best mate is nearer than anybody else; by "pairs" when besides no more than half of its
+    genuine pairs are missed at the threshold of `far`. Of equally near ones the smaller id is given.
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES}, not {rule!r}")
+    N, ids = len(ids), np.asarray(ids, np.int64)
+    found = pairs_left.usable(query, gallery, ids, identity, tick=tick)
+    if len(found) > pairs_left.FACES:
+        found = found.some_people(pairs_left.FACES)
+    once = np.ones(N, np.int16)
+    pairs, _ = pairs_left.collected(found, once, steps=1, far=far, both=True, tick=part_of(tick, 0, 2))
+    left = Left(pairs, once[: len(pairs.faces)], steps=1, both=True)
+    border = left.tar(far)[1][0]
+    threshold = float(left.thresholds(border)[0])
+    genuine = pairs.genuine
+    if len(pairs.faces) < len(found):  # the threshold is that of some people, but all are judged
+        genuine = pairs_left.genuine(found, tick=tick)
+    mate, mate_score, missed = _mates(genuine, len(found), border=float(border[0]), ordered=found.ordered)
+    other, other_score = similarity.nearest_others(
+        found.query,
+        identity=found.codes,
+        against=found.gallery if found.ordered else None,
+        tick=part_of(tick, 1, 2),
+    )
+    nearest = mate_score > other_score
+    right = nearest if rule == "nearest" else nearest & ~(missed > 0.5)
+
+    def whole(values: NDArray[Any], nothing: float) -> NDArray[Any]:
+        made = np.full(N, nothing, values.dtype)
+        made[found.rows] = values
+        return made
+
+    own = np.append(ids[found.rows], -1)  # row -1 is nobody
+    return Recognition(
+        right=whole(np.where(mate >= 0, right, -1).astype(np.int8), -1),
+        mate=whole(own[mate], -1),
+        mate_score=whole(np.where(mate >= 0, mate_score, np.nan), np.nan),
+        other=whole(own[other], -1),
+        other_score=whole(np.where(other >= 0, other_score, np.nan).astype(np.float64), np.nan),
+        missed=whole(missed, np.nan),
+        threshold=None if np.isnan(threshold) else threshold,
+        rule=rule,
+        notes=pairs.faces.notes,
+    )
+
+
+def _mates(
+    genuine: Kind, n: int, *, border: float, ordered: bool
+) -> tuple[NDArray[np.int64], Array, NDArray[np.float32]]:
+    """For each of `n` faces the row of its best mate, or -1; its score; and the share of its pairs missed, or NaN."""
+    score = np.asarray(genuine.score, np.float64)
+    one, other = genuine.first, genuine.second
+    if not ordered:
+        one, other, score = np.r_[one, other], np.r_[other, one], np.r_[score, score]
+    order = np.lexsort((other, -score, one))
+    faces, first = np.unique(one[order], return_index=True)
+    best = order[first]
+    mate, mate_score = np.full(n, -1, np.int64), np.full(n, -np.inf)
+    mate[faces], mate_score[faces] = other[best], score[best]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        missed = np.bincount(one[score <= border], minlength=n) / np.bincount(one, minlength=n)
+    return mate, mate_score, (missed if np.isfinite(border) else np.full(n, np.nan)).astype(np.float32)
 
 
 def _risk(

@@ -339,6 +339,25 @@ def highest_pairs(
     return faces.scores(_Pairs.joined(parts), floor=(bottom + BASE) / SCALE if bottom else -np.inf, tick=tick)
 
 
+def nearest_others(
+    vectors: Floats, *, identity: NDArray[np.int32], against: Floats | None = None, tick: Tick = silent
+) -> tuple[NDArray[np.int64], Floats]:
+    """The row of the nearest face of anybody else, of `against` where it is given, and its score; -1 and -inf for none.
+
+    All vectors must be usable and of known people. Of equal ones the smaller row is taken.
+    """
+    from facelens.analyses import kernels
+
+    faces = _Faces(vectors, ids=np.arange(len(vectors)), identity=identity, against=against, tick=tick)
+    rows, scores = np.full(len(vectors), -1, np.int64), np.full(len(vectors), -np.inf, faces.kind)
+    with _Threads() as threads:
+        for tile in faces.tiles(tick=tick, note=tr("Comparing all pairs")):
+            if not faces.ordered:  # rows before a face first, then those after it
+                threads.rows(tile.block.shape[1], kernels.others, *tile, True, scores, rows)
+            threads.rows(tile.block.shape[0], kernels.others, *tile, False, scores, rows)
+    return rows, scores
+
+
 def pairs_between(
     vectors: Floats,
     low: float,

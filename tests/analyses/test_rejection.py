@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from facelens.analyses import bootstrap, pairs_left, rejection, similarity, verification
-from facelens.analyses.rejection import Risk, steps, verify_risk
+from facelens.analyses.rejection import Risk, recognise, steps, verify_risk
 
 World = dict[str, Any]
 
@@ -319,3 +319,77 @@ def test_many_pairs_have_fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rejection, "WEIGHED", 0)
     monkeypatch.setattr(rejection, "LEAST_DRAWS", 7)
     assert "Intervals are of 7 draws, because there are many pairs." in verify_risk(**world(), far=0.02).notes
+
+
+@pytest.mark.parametrize("rule", ["pairs", "nearest"])
+@pytest.mark.parametrize("two", [False, True])
+def test_recognition_by_loops(two: bool, rule: str) -> None:
+    given = world(people=20, pictures=3, two=two, seed=5)
+    given["identity"][[0, 3, 4]] = [50, 51, -1]  # two with one picture, one of nobody
+    values = given.pop("values")
+    found = recognise(**given, far=0.01, rule=rule)
+    who, ids = given["identity"], given["ids"]
+    cosine = given["query"] @ given["gallery"].T
+    pairs = [
+        (float(cosine[i, j]), bool(who[i] == who[j]), 1.0)
+        for i, j in itertools.permutations(range(60), 2)
+        if who[i] >= 0 and who[j] >= 0 and (two or i < j)
+    ]
+    _, threshold = naive_tar(pairs, 0.01)
+    assert found.threshold == pytest.approx(threshold, abs=1e-12) and found.rule == rule
+    for i in range(60):
+        mates = [j for j in range(60) if j != i and who[i] == who[j] >= 0]
+        others = [j for j in range(60) if who[i] >= 0 and who[j] >= 0 and who[i] != who[j]]
+        if not mates:
+            assert found.right[i] == -1 and found.mate[i] == -1 and np.isnan(found.mate_score[i])
+            assert np.isnan(found.missed[i]) and (found.other[i] == -1) == (who[i] < 0)
+            continue
+        mate, other = (max(some, key=lambda j: float(cosine[i, j])) for some in (mates, others))
+        assert (found.mate[i], found.other[i]) == (ids[mate], ids[other])
+        assert found.mate_score[i] == pytest.approx(cosine[i, mate], abs=1e-12)
+        assert found.other_score[i] == pytest.approx(cosine[i, other], abs=1e-12)
+        missed = np.mean([cosine[i, j] < threshold - 1e-12 for j in mates])
+        assert found.missed[i] == pytest.approx(missed, abs=1e-6)
+        right = cosine[i, mate] > cosine[i, other] and (rule == "nearest" or missed <= 0.5)
+        assert found.right[i] == right
+    assert 5 < (found.right == 1).sum() < 55 and len(values) == 60
+    order = np.random.default_rng(1).permutation(60)
+    again = recognise(**{name: array[order] for name, array in given.items()}, far=0.01, rule=rule)
+    for name in ("right", "mate", "mate_score", "other", "other_score", "missed"):
+        np.testing.assert_allclose(getattr(again, name), getattr(found, name)[order], atol=1e-12, err_msg=name)
+
+
+def test_recognition_of_equal_faces_takes_the_smaller_id_and_is_not_right() -> None:
+    vectors = np.eye(3)[[0, 0, 0, 0, 1, 1]]
+    identity = np.array([0, 0, 1, 1, 2, 2], np.int32)
+    found = recognise(vectors, vectors, np.array([9, 8, 7, 6, 5, 4]), identity, far=0.5, rule="nearest")
+    assert found.right.tolist() == [0, 0, 0, 0, 1, 1]
+    assert found.mate.tolist() == [8, 9, 6, 7, 4, 5] and found.other.tolist() == [6, 6, 8, 8, 6, 6]
+
+
+def test_recognition_in_tiles_and_with_a_threshold_of_some_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = world(people=40, pictures=5)
+    del given["values"]
+    whole = recognise(**given, far=0.01)
+    monkeypatch.setattr(similarity, "TILE", (17, 23))
+    tiled = recognise(**given, far=0.01)
+    for name in ("right", "mate", "other", "missed"):
+        np.testing.assert_array_equal(getattr(tiled, name), getattr(whole, name), err_msg=name)
+    monkeypatch.setattr(pairs_left, "SAMPLED", 60)
+    monkeypatch.setattr(pairs_left, "TAIL", 500)
+    some = recognise(**given, far=0.01)
+    assert (some.right >= 0).all() and len(some.notes) == 1 and some.threshold != whole.threshold
+    np.testing.assert_array_equal(some.mate, whole.mate)
+    monkeypatch.setattr(pairs_left, "FACES", 102)
+    fewer = recognise(**given, far=0.01)
+    assert np.count_nonzero(fewer.right >= 0) == 100
+
+
+def test_recognition_where_there_is_nothing_to_confuse() -> None:
+    given = world(people=1, pictures=4)
+    del given["values"]
+    found = recognise(**given)
+    assert found.threshold is None and found.right.tolist() == [1] * 4 and (found.other == -1).all()
+    assert np.isnan(found.missed).all() and np.isnan(found.other_score).all()
+    nothing = np.zeros((0, 4))
+    assert len(recognise(nothing, nothing, np.zeros(0, np.int64), np.zeros(0, np.int32)).right) == 0
