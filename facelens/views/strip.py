@@ -179,7 +179,7 @@ class BandStrip(PaintedFaces):
     def turn_rect(self, row: int, by: int) -> QRectF:
         """The arrow that turns a row back (-1) or on (1)."""
         foot = self._words_top(row) + 49
-        right = 24 + 18 + text_width(self._page_text(row), 10)
+        right = min(24 + 18 + text_width(self._page_text(row), 10), LEFT - 20)
         return QRectF(21, foot, 15, 15) if by < 0 else QRectF(right, foot, 15, 15)
 
     def face_at(self, point: QPointF) -> tuple[int, QRectF] | None:
