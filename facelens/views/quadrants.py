@@ -242,10 +242,10 @@ class Quadrants(PaintedFaces):
         if card == (WRONG, SURE):
             beaten = int(wrong.beaten[count])
             if beaten == count:
-                return tr("nearest other identity scores above the mate")
+                return tr("another identity scores above the mate")
             if not beaten:
                 return tr("the mate is nearest, but below the threshold")
-            return tr("another identity scores above the mate in {k} of {n}", k=beaten, n=count)
+            return tr("another identity above the mate in {k} of {n}", k=beaten, n=count)
         if card == (WRONG, UNSURE):
             return tr("refusing these removes {n} of {errors}", n=count, errors=_errors(len(wrong)))
         return tr("price of refusing: right faces lost") if card == (RIGHT, UNSURE) else ""

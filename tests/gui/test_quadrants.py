@@ -132,7 +132,7 @@ def test_words_of_the_cards(world: World, quadrants: Quadrants) -> None:
         "sure  (variance ≤ 0.700)", "unsure  (variance > 0.700)",
     ]  # fmt: skip
     assert quadrants.share(SURE_WRONG) == f"{100 * sure / judged:.1f} % of {judged} faces"
-    assert quadrants.consequence(SURE_WRONG) == "nearest other identity scores above the mate"
+    assert quadrants.consequence(SURE_WRONG) == "another identity scores above the mate"
     assert quadrants.consequence((WRONG, UNSURE)) == f"refusing these removes {wrong - sure} of {wrong} errors"
     assert quadrants.consequence((RIGHT, UNSURE)) == "price of refusing: right faces lost"
     assert quadrants.unjudged() == f"{COUNT - judged} faces not judged: no other picture of their person"
@@ -147,7 +147,7 @@ def test_the_line_says_what_is_so(world: World) -> None:
     known.other_score[np.flatnonzero(wrong)[:2]] = 1.0
     world.quadrants.show_faces(world.ids, world.values, known, name="variance")
     n = int(wrong.sum())
-    assert world.quadrants.consequence(SURE_WRONG) == f"another identity scores above the mate in 2 of {n}"
+    assert world.quadrants.consequence(SURE_WRONG) == f"another identity above the mate in 2 of {n}"
 
 
 def test_a_face_without_a_value_is_on_no_card(world: World) -> None:
