@@ -13,10 +13,9 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from facelens.analyses.uncertainty import Uncertainty
 from facelens.images.faceset import Ids
-from facelens.session.selection import Mode
 from facelens.views import marks, portrait, theme
 from facelens.views.controls import draw_text, plain_tip, text_width
-from facelens.views.grid import percentile, value_text
+from facelens.views.grid import band_mode, percentile, value_text
 from facelens.views.panel import Desk
 from facelens.words import escaped, number, plural, tr
 
@@ -234,7 +233,7 @@ class Disagreement(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             self._point(self._under(event.position()), by_key=False)
-            self._tap()
+            self._tap(event.modifiers())
 
     def leaveEvent(self, event: QEvent) -> None:
         if not self._by_key:
@@ -247,7 +246,7 @@ class Disagreement(QWidget):
             start = -1 if self._at < 0 and step > 0 else self._at
             self._point(min(max(start + step, 0), self._members() - 1), by_key=True)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._at >= 0:
-            self._tap()
+            self._tap(event.modifiers())
         else:
             event.ignore()
 
@@ -292,9 +291,9 @@ class Disagreement(QWidget):
         self.setAccessibleDescription(self._tip(member) if member >= 0 and by_key else self.sentence())
         self.update()
 
-    def _tap(self) -> None:
+    def _tap(self, held: Qt.KeyboardModifier) -> None:
         if self._at >= 0:
-            self.select.emit(self.farther(self._at), Mode.REPLACE)
+            self.select.emit(self.farther(self._at), band_mode(held))
 
     def _on_ready(self, ids: object) -> None:
         if self.isVisible():
