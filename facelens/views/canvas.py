@@ -326,22 +326,24 @@ class Canvas(pg.GraphicsView):
         self._corner = None
         self._said, self._tracks, self._spans = {}, {}, None
         box, view = self._box(), self._view
-        for side, axis, low, high, room in (
-            ("bottom", self.x_axis, view[0], view[1], min(7, int(box.width() / 62))),
-            ("left", self.y_axis, view[2], view[3], min(5, int(box.height() / 26))),
+        for axis, ruler, low, high, room in (
+            (self.x_axis, self._rulers["bottom"], view[0], view[1], min(7, int(box.width() / 62))),
+            (self.y_axis, self._rulers["left"], view[2], view[3], min(5, int(box.height() / 26))),
         ):
-            if axis.ticks:
-                places = [(float(forward(axis.scale, v)), f"{v:g}") for v in axis.ticks]
-                marks = [(p, text) for p, text in places if low <= p <= high]
-            else:
-                marks = ticks(axis.scale, low, high, room=room)
-            self._rulers[side].setTicks([marks])
+            ruler.setTicks([self._ticks(axis, low, high, room)])
         self._rulers["left"].setWidth(LEFT)
         self._rulers["bottom"].setHeight(20)
         for drawn in self._drawn:
             if drawn.curve is not None:
                 self._trace(drawn, int(box.width()))
         self._refresh()
+
+    def _ticks(self, axis: Axis, low: float, high: float, room: int) -> list[tuple[float, str]]:
+        """Places on an axis, and what stands there."""
+        if axis.ticks:
+            places = [(float(forward(axis.scale, v)), f"{v:g}") for v in axis.ticks]
+            return [(p, text) for p, text in places if low <= p <= high]
+        return ticks(axis.scale, low, high, room=room)
 
     def _trace(self, drawn: Drawn, width: int) -> None:
         x, y, low, high = drawn.x, drawn.y, drawn.low, drawn.high
@@ -408,7 +410,7 @@ class Canvas(pg.GraphicsView):
         pen.setCosmetic(True)
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         if series.reference:
-            pen.setDashPattern([2, 2.5])
+            pen.setDashPattern(series.dash or (2, 2.5))
         elif series.side == "A":
             pen.setDashPattern([3.6, 2.2])
             pen.setCapStyle(Qt.PenCapStyle.FlatCap)

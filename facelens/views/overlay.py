@@ -10,7 +10,7 @@ from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
 
 from facelens.figures.scales import Array, forward
 from facelens.views import theme
-from facelens.views.canvas import RIGHT, Canvas, Drawn
+from facelens.views.canvas import LEFT, RIGHT, Canvas, Drawn
 from facelens.views.series import Bars, Mark, Zone
 from facelens.words import plural, tr
 
@@ -19,6 +19,10 @@ NAME = 48  # px of a model's name that the legend keeps where there is little ro
 
 class Overlay(Canvas):
     """All of a chart but the hands."""
+
+    aside = ""  # a few words on the line of the x title
+    line_words = "left"  # of the line, where both sides are free
+    name_plates = True  # something to stand on for names of curves
 
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
         painter.save()
@@ -43,13 +47,8 @@ class Overlay(Canvas):
         for mark, width in ((self._ring, 2.2), (self._hover, 1.6)):
             if mark is not None:
                 self._paint_ring(painter, mark, width)
+        self._paint_titles(painter)
         now = theme.current()
-        wide = self.viewport().width()
-        _say(painter, QPointF(8, 15), self._y_title(), now.text2, 10, width=wide - 16)
-        _say(
-            painter, QPointF(wide - RIGHT, self.viewport().height() - 6), self.x_axis.title, now.text2, 10,
-            right=True, width=wide - RIGHT - 8,
-        )  # fmt: skip
         if self._note:
             painter.setFont(theme.font(11))
             painter.setPen(now.q("text3"))
@@ -62,6 +61,18 @@ class Overlay(Canvas):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.viewport().rect()).adjusted(1, 1, -1, -1), 4, 4)
         painter.restore()
+
+    def _paint_titles(self, painter: QPainter) -> None:
+        """What the axes are, and at the left under them what is said about the whole."""
+        now, size = theme.current(), self.viewport().size()
+        foot = size.height() - 6
+        _say(painter, QPointF(8, 15), self._y_title(), now.text2, 10, width=size.width() - 16)
+        _say(painter, QPointF(LEFT, foot), self.aside, now.text2, 10, width=size.width() - LEFT - RIGHT)
+        taken = LEFT + _wide(self.aside, 10) + 12 if self.aside else 8.0
+        room = size.width() - RIGHT - taken
+        if room > 0:
+            at = QPointF(size.width() - RIGHT, foot)
+            _say(painter, at, self.x_axis.title, now.text2, 10, right=True, width=room)
 
     def _paint_zone(self, painter: QPainter, zone: Zone, area: QRectF) -> None:
         now = theme.current()
@@ -119,7 +130,7 @@ class Overlay(Canvas):
     def _paint_names(self, painter: QPainter, box: QRectF) -> None:
         """Names on the curves, and beside the histograms."""
         now = theme.current()
-        taken = [self._corner.adjusted(-4, -2, 4, 2)] if self._corner is not None else []
+        taken = self._taken(box)
         for drawn in self._drawn:
             series = drawn.series
             if series.side or not series.name or not len(drawn.x):
@@ -129,7 +140,8 @@ class Overlay(Canvas):
                 spot = self._said[series.key] = self._beside(drawn, box, taken)
             if not spot.isEmpty():
                 taken.append(spot)
-                painter.fillRect(spot.adjusted(-2, 0, 2, 0), now.q("base", 0.72))
+                if self.name_plates:
+                    painter.fillRect(spot.adjusted(-2, 0, 2, 0), now.q("base", 0.72))
                 _say(painter, QPointF(spot.left(), spot.bottom() - 3), series.name, now.q(series.ink).name(), 10)
         for one in self._bars:
             if not one.name:
@@ -147,6 +159,10 @@ class Overlay(Canvas):
                 bold=True,
             )
             _say(painter, QPointF(spot_rect.left(), spot_rect.top() + 26), one.headline, now.text3, 10)
+
+    def _taken(self, box: QRectF) -> list[QRectF]:
+        """Where names cannot stand."""
+        return [self._corner.adjusted(-4, -2, 4, 2)] if self._corner is not None else []
 
     def _beside_bars(self, bars: Bars, box: QRectF, taken: Sequence[QRectF]) -> QRectF:
         """Where the name of a histogram is free of all of them, at its own side."""
@@ -305,20 +321,30 @@ class Overlay(Canvas):
             painter.setBrush(now.q("text"))
             painter.drawRoundedRect(handle, 2.5, 2.5)
         title, meaning = self._decision_text
-        if not title and not meaning:
+        spot = self._words_spot(x, box)
+        if spot is None:
             return
-        width = max(_wide(title, 11, bold=True), _wide(meaning, 10))
-        sides = [QRectF(x - 8 - width, box.top() - 2, width, 29), QRectF(x + 8, box.top() - 2, width, 29)]
-        inside = [s for s in sides if s.left() >= box.left() - 40 and s.right() <= box.right() + 12] or sides[:1]
-        # The side is changed only for a clear gain, or the text would jump while the line moves.
-        spot = inside[0]
-        if len(inside) > 1 and self._busy(inside[1]) + 60 < self._busy(inside[0]):
-            spot = inside[1]
         right = spot.left() < x
         painter.fillRect(spot.adjusted(-3, 0, 3, 0), now.q("base", 0.78))
         edge = spot.right() if right else spot.left()
         _say(painter, QPointF(edge, spot.top() + 11), title, now.text, 11, bold=True, right=right)
         _say(painter, QPointF(edge, spot.top() + 25), meaning, now.text2, 10, right=right)
+
+    def _words_spot(self, x: float, box: QRectF) -> QRectF | None:
+        """Where the words of the line at pixel `x` stand."""
+        title, meaning = self._decision_text
+        if not title and not meaning:
+            return None
+        width = max(_wide(title, 11, bold=True), _wide(meaning, 10))
+        height = 29 if meaning else 15
+        sides = [QRectF(x - 8 - width, box.top() - 2, width, height), QRectF(x + 8, box.top() - 2, width, height)]
+        if self.line_words == "right":
+            sides.reverse()
+        inside = [s for s in sides if s.left() >= box.left() - 40 and s.right() <= box.right() + 12] or sides[:1]
+        # The side is changed only for a clear gain, or the text would jump while the line moves.
+        if len(inside) > 1 and self._busy(inside[1]) + 60 < self._busy(inside[0]):
+            return inside[1]
+        return inside[0]
 
     def _paint_brush(self, painter: QPainter, box: QRectF) -> None:
         assert self._brush is not None
@@ -337,11 +363,14 @@ class Overlay(Canvas):
             painter.drawRoundedRect(QRectF(x - 3.5, box.center().y() - 11, 7, 22), 2, 2)
         text = self._brush_text or self._counted()
         width = _wide(text, 10) + 12
-        left = min(max((low + high) / 2 - width / 2, box.left()), box.right() - width)
-        tag = QRectF(left, box.top() - 7, width, 17)
+        tag = self._tag_spot((low + high) / 2, width, box)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.drawRoundedRect(tag, 3, 3)
         _say(painter, QPointF(tag.left() + 6, tag.top() + 12.5), text, now.onaccent, 10)
+
+    def _tag_spot(self, middle: float, width: float, box: QRectF) -> QRectF:
+        """Where the tag of the brush stands."""
+        return QRectF(min(max(middle - width / 2, box.left()), box.right() - width), box.top() - 7, width, 17)
 
     def _counted(self) -> str:
         """What the brush holds, in words."""

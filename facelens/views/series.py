@@ -64,7 +64,7 @@ class Series:
     reference: bool = False
     colour: str = ""  # token; A and B have theirs
     width: float = 2.2
-    dash: tuple[float, ...] = ()  # of one that is neither A nor a reference; () is solid
+    dash: tuple[float, ...] = ()  # of one that is not A; () is solid, or how references are
     label_at: float = 0.8  # where on the curve its name stands, share of the width; A and B are in the legend
 
     @property
