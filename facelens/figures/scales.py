@@ -69,7 +69,7 @@ def ticks(scale: str, low: float, high: float, *, room: int = 6) -> list[tuple[f
     if scale == "log":  # zoomed in: equal steps of the value itself
         inner = ticks("linear", 10.0**low, 10.0**high, room=room)
         return [(float(np.log10(v)), rate(v)) for v, _ in inner if v > 0]
-    step = _nice((high - low) / room)
+    step = nice((high - low) / room)
     first = int(np.ceil(low / step - 1e-6))
     last = int(np.floor(high / step + 1e-6))
     decimals = max(0, int(np.ceil(-np.log10(step) - 1e-9)))
@@ -80,7 +80,7 @@ def ticks(scale: str, low: float, high: float, *, room: int = 6) -> list[tuple[f
     return [(round(i * step, 12), number(i * step, decimals=decimals)) for i in range(first, last + 1)]
 
 
-def _nice(least: float) -> float:
+def nice(least: float) -> float:
     """The next of 1, 2, 2.5, 5 times a power of ten; above 10 without the half."""
     power = 10.0 ** np.floor(np.log10(least))
     for factor in (1.0, 2.0, 2.5, 5.0, 10.0):
