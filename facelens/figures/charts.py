@@ -105,7 +105,7 @@ def roc(evaluation: Evaluation) -> Figure:
     reports = _with(evaluation, "verification", tr("1:1 comparisons"))
     limits = roc_limits(evaluation)
     with style():
-        plot = _Plot(tr("FAR (log), lower is stricter"), tr("TAR, higher is better"), limits, "log", "linear")
+        plot = Plot(tr("FAR (log), lower is stricter"), tr("TAR, higher is better"), limits, "log", "linear")
         handles = []
         for side, report in reports:
             v = report.verification
@@ -133,7 +133,7 @@ def det(evaluation: Evaluation) -> Figure:
     reports = _with(evaluation, "verification", tr("1:1 comparisons"))
     limits = det_limits(evaluation)
     with style():
-        plot = _Plot(
+        plot = Plot(
             tr("false match rate (normal deviate), lower is better"),
             tr("false non-match rate (normal deviate), lower is better"),
             limits, "deviate", "deviate", grid=True, size=(4.6, 3.4),
@@ -169,7 +169,7 @@ def histogram(report: Report, *, threshold: float | None = None, far: float | No
     with style():
         edges = np.asarray(h.edges, np.float64)
         span = (float(edges[0]), float(edges[-1])) if len(edges) > 1 else (-1.0, 1.0)
-        plot = _Plot(
+        plot = Plot(
             tr("score, {model}, higher = more alike", model=report.name),
             tr("share of pairs, each group scaled to its peak"),
             Limits(span, (0.0, 1.0), 0.0), "linear", "linear", size=(6.4, 2.2), foot=0.02,
@@ -211,7 +211,7 @@ def cmc(evaluation: Evaluation) -> Figure:
     lows = [_band(f.cmc_low, f.cmc_high, f.cmc)[0][:most] for f in found_all]
     least = min(float(low[np.isfinite(low)].min(initial=1.0)) for low in lows)
     with style():
-        plot = _Plot(
+        plot = Plot(
             tr("rank"), tr("found by rank, higher is better"),
             Limits((0.4, most + 0.6), (_floor(least), 1.0), 0.0), "linear", "linear",
         )  # fmt: skip
@@ -244,7 +244,7 @@ def open_set(evaluation: Evaluation) -> Figure:
     reports = _with(evaluation, "identification", tr("1:N searches"))
     limits = open_limits(evaluation)
     with style():
-        plot = _Plot(
+        plot = Plot(
             tr("FPIR (log), lower is stricter"), tr("TPIR at rank 1, higher is better"), limits, "log", "linear"
         )
         handles = []
@@ -407,7 +407,7 @@ def _searches_lines(evaluation: Evaluation, reports: Sequence[tuple[str, Report]
     return f"{escaped(evaluation.gallery)} · {searches}", how
 
 
-class _Plot:
+class Plot:
     """One pair of axes with titles that lie flat: y above at the left, x below at the right."""
 
     def __init__(
@@ -421,15 +421,16 @@ class _Plot:
         grid: bool = False,
         size: tuple[float, float] = (4.6, 3.0),
         foot: float = 0.26,
+        under: float = 0.0,
     ) -> None:
+        """In inches: `foot` is room for the caption, `under` for more between the axis and its title."""
         from matplotlib.figure import Figure
 
         self.x_scale, self.y_scale = x_scale, y_scale
         self.figure: Figure = Figure(figsize=size)
         wide, high = size
-        self.axes: Axes = self.figure.add_axes(
-            (0.5 / wide, (foot + 0.42) / high, 1 - 0.68 / wide, 1 - (foot + 0.74) / high)
-        )
+        low = foot + 0.42 + under
+        self.axes: Axes = self.figure.add_axes((0.5 / wide, low / high, 1 - 0.68 / wide, 1 - (low + 0.32) / high))
         self.low, self.high = (float(v) for v in forward(x_scale, np.array(limits.x)))
         bottom, top = (float(v) for v in forward(y_scale, np.array(limits.y)))
         self.axes.set_xlim(self.low, self.high)

@@ -12,6 +12,7 @@ INK = {
     "text2": "#4a4a4a",
     "text3": "#666666",
     "line": "#d6d6d6",
+    "accent": "#0a63c9",
     "good": "#08705b",
     "bad": "#b8253c",
     "A": "#4b2a8c",

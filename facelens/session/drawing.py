@@ -1,21 +1,25 @@
-"""Charts of an evaluation as files, for the worker."""
+"""Charts of an evaluation and of an ensemble's uncertainty as files, for the worker."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from facelens.errors import InputError
-from facelens.progress import Tick, silent
+from facelens.progress import Tick, part_of, silent
 from facelens.words import tr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from facelens.analyses.evaluation import Evaluation
+    from facelens.analyses.uncertainty import Uncertainty
+    from facelens.images.faceset import FaceSet
 
 CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
+UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their files are called
 
 
 def draw_charts(
@@ -30,6 +34,52 @@ def draw_charts(
 ) -> list[Path]:
     """Draw charts to `out`, or where there are several to files beside it with their names added; leaves out what
     cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given."""
+    return _written(
+        out, which, lambda name, _: _figure(evaluation, name, side=side, threshold=threshold, far=far), tick
+    )
+
+
+def draw_uncertainty(
+    out: Path,
+    faces: FaceSet,
+    uncertainty: Uncertainty,
+    *,
+    which: Sequence[str] = UNCERTAINTY,
+    step: int = 0,
+    lower: bool = False,
+    log: bool = False,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts."""
+    from facelens.analyses.ensemble import percentiles
+    from facelens.figures import uncertainty as figures
+    from facelens.figures.refusal import score_words
+    from facelens.figures.strip import face_strip
+
+    found = uncertainty
+    risks = {"1 to 1": found.verification, "1 to N": found.identification}
+    first = found.verification or found.identification
+    limit = float(first.limit[min(step, len(first.limit) - 1)]) if first is not None else math.inf
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "histogram":
+            words = score_words(found.by)
+            return figures.draw_histogram(found.values, words, limit=limit, log=log, lower=lower, gallery=faces.name)
+        if name == "strip":
+            right = found.recognition.right if found.recognition is not None else None
+            return face_strip(
+                faces, found.ids, values=found.values, percentiles=percentiles(found.values), right=right,
+                limit=limit if math.isfinite(limit) else None, name=found.by, lower=lower, tick=tick,
+            )  # fmt: skip
+        risk = risks[name]
+        if risk is None:
+            raise InputError(tr("What refusing does is not worked out yet."))
+        return figures.draw_risk(risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name)
+
+    return _written(out, which, figure, tick)
+
+
+def _written(out: Path, which: Sequence[str], draw: Callable[[str, Tick], Figure], tick: Tick) -> list[Path]:
     from facelens.figures.sheet import save
 
     written, problem = [], None
@@ -37,7 +87,7 @@ def draw_charts(
         tick(i, len(which), name)
         path = out if len(which) == 1 else out.with_name(f"{out.stem} {name}{out.suffix}")
         try:
-            written.append(save(_figure(evaluation, name, side=side, threshold=threshold, far=far), path))
+            written.append(save(draw(name, part_of(tick, i, len(which))), path))
         except InputError as error:
             problem = error
     if not written and problem is not None:
