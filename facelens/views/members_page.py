@@ -11,7 +11,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import Measure, rate
-from facelens.analyses.uncertainty import Member, Uncertainty
+from facelens.analyses.uncertainty import Member, Size, Uncertainty
+from facelens.figures.ensembles import DIVERSITY, size_range
 from facelens.session.selection import Selection
 from facelens.views import theme
 from facelens.views.controls import Segmented, label
@@ -32,11 +33,6 @@ MAPPED = {
     "rbt": "RBT",
     "file": "from a file",
 }
-DIVERSITY = {
-    "D-T": "D-T: one model, several transforms",
-    "D-TG": "D-TG: several models, one architecture",
-    "D-TGA": "D-TGA: several architectures",
-}
 
 
 class MembersPage(QWidget):
@@ -47,6 +43,7 @@ class MembersPage(QWidget):
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.found: Uncertainty | None = None
+        self._values: dict[str, list[tuple[Size, Measure]]] = {}  # of each curve
         self.face = Disagreement(desk)
         self.face.select.connect(self.select)
         area = QScrollArea()
@@ -153,7 +150,7 @@ class MembersPage(QWidget):
             return
         best = best_of(found)
         rows = [self._row(one, best=i == best) for i, one in enumerate(found.members)]
-        count = plural(len(found.members), "mean of {n}", "mean of {n}")
+        count = tr("mean of {n}", n=len(found.members))
         tip = tr("Vectors of different models cannot be averaged before they are mapped.")
         together = measure_cell(found.together)
         rows.append(
@@ -212,7 +209,7 @@ class MembersPage(QWidget):
         most = max((int(one.members) for one in sizes), default=2)
         ticks = tuple(float(n) for n in range(1, most + 1))
         x_axis = Axis(tr("members of the ensemble"), low=0.8, high=most + 0.2, ticks=ticks, form=lambda n: f"{n:.0f}")
-        low, high = _room(series)
+        low, high = size_range([measure for mine in self._values.values() for _, measure in mine])
         self.sizes.set_axes(x_axis, Axis(what, low=low, high=high))
         self.sizes.set_series(series)
         self.sizes.set_points(points)
@@ -268,13 +265,3 @@ def _cell(measure: Measure) -> Cell:
     if measure.value is None and not measure.why:
         return Cell(tr("not worked out"), colour="text3")
     return measure_cell(measure)
-
-
-def _room(series: Sequence[Series]) -> tuple[float, float]:
-    """Limits of the accuracy: all bands, with a little room."""
-    ends = [edge for one in series if one.band is not None for edge in (one.band.low, one.band.high)]
-    if not ends:
-        return 0.0, 1.0
-    low, high = min(float(edge.min()) for edge in ends), max(float(edge.max()) for edge in ends)
-    spare = max(0.08 * (high - low), 0.002)
-    return max(0.0, low - spare), min(1.0, high + spare)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
 from facelens.analyses.rejection import Recognition
+from facelens.figures.ensembles import correlation_words, score_range
 from facelens.figures.scales import ticks
 from facelens.images.faceset import FaceSet, Ids
 from facelens.session.selection import Selection
@@ -29,7 +30,6 @@ TOP, BOTTOM, LEFT, RIGHT = 44, 37, 46, 16  # px around the dots
 NEAR = 8  # px from a dot that still mean it
 PALE, PALEST = 0.7, 0.2  # how quickly dots get fainter with their number, and how faint one may be
 FAINT = 0.4  # of what is refused
-SPARE = 0.04  # of the range, at both ends
 NOTHING: Array = np.zeros(0)
 
 
@@ -133,7 +133,7 @@ class ScatterGround(QWidget):
         self._counts = {kind.right: int((self._right[both] == kind.right).sum()) for kind in KINDS}
         self.correlation = spearman(self._x, -self._y if lower else self._y, groups=self._people())
         self._hover = None
-        whole = View(*_range(self._x[both]), *_range(self._y[both]))
+        whole = View(*score_range(self._x[both]), *score_range(self._y[both]))
         if whole != self._whole:
             self._whole = self._view = whole
         self._mark_selected()
@@ -177,14 +177,7 @@ class ScatterGround(QWidget):
 
     def sentence(self) -> str:
         """Rank correlation in words."""
-        found, (x, y) = self.correlation, self._names
-        if not found.defined or found.value is None:
-            return tr("Spearman n/a: {why}", why=found.why) if found.why else ""
-        said = tr("Spearman {value} over {n} faces", value=found.text(2), n=found.n)
-        if found.low is not None and found.high is not None and found.low <= 0 <= found.high:
-            return tr("{said}; no order is shown", said=said)
-        words = "{said}; higher {x}, higher {y}" if found.value > 0 else "{said}; higher {x}, lower {y}"
-        return tr(words, said=said, x=x, y=y)
+        return correlation_words(self.correlation, *self._names)
 
     def _people(self) -> NDArray[np.int32] | None:
         if self._faces is None or not len(self._ids):
@@ -486,13 +479,3 @@ class ScatterGround(QWidget):
 
 def _title(name: str, means: str) -> str:
     return f"{name}, {means}" if means else name
-
-
-def _range(values: Array) -> tuple[float, float]:
-    """From the lowest to the highest with a little room, from 0 where it is near."""
-    if not len(values):
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    spare = (high - low) * SPARE or abs(high) * SPARE or 0.5
-    near = 0 <= low < 0.3 * high
-    return 0.0 if near else low - spare, high + spare
