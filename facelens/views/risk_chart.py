@@ -59,6 +59,8 @@ class RiskChart(QWidget):
 
     def show_risk(self, risk: Risk | None, *, by: str = "variance", why: str = "") -> None:
         """Draw the errors left when faces are refused by a score; without a risk say why there is none."""
+        if risk is not None and risk is self.risk and by == self._by:
+            return  # line and brush stay
         self.risk, self._by = (risk if risk is not None and len(risk.coverage) else None), by
         self.chart.set_brush(None)
         self.chart.set_note(why or tr("not worked out yet"))

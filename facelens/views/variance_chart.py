@@ -13,7 +13,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Signal
-from PySide6.QtGui import QColor, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from facelens.figures.refusal import PERCENTILES, refusal_words
@@ -46,6 +46,7 @@ class VarianceChart(QWidget):
         self.spread = Spread.of(np.zeros(0), NOBODY)
         self.limits: Array = np.zeros(0)
         self.limit = np.inf
+        self._shown: tuple[Array, Ids, str, bool] = (np.zeros(0), NOBODY, "", False)
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)  # places in the spread by ascending id
         self.chart = _Histogram()
         self.chart.describe = self._card
@@ -63,7 +64,7 @@ class VarianceChart(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.chart)
-        self._say_line()
+        self.chart.set_note(tr("No face has a value"))
 
     # What is shown
 
@@ -71,7 +72,12 @@ class VarianceChart(QWidget):
         """Draw the values (N,) of faces (N,); `words` are the title of the axis.
 
         `lower`: the score is refused where it is low, and the values are its negatives; they are written as they were.
+        The same values again leave line and brush as they are.
         """
+        same = self._shown[2:] == (words, lower) and np.array_equal(self._shown[1], ids)
+        if same and np.array_equal(self._shown[0], values, equal_nan=True):
+            return
+        self._shown = values, ids, words, lower
         self.spread = Spread.of(values, ids)
         self._rows = np.argsort(self.spread.ids, kind="stable")
         self.limits, self.limit = np.zeros(0), np.inf
@@ -150,11 +156,13 @@ class VarianceChart(QWidget):
             self.chart.set_decision(None)
 
     def _card(self, mark: Mark) -> Sequence[str]:
-        low, high = (float(v) for v in self.spread.edges[mark.index : mark.index + 2])
+        low, high = (self._write(float(v)) for v in self.spread.edges[mark.index : mark.index + 2])
+        if self.chart.lower:
+            low, high = high, low
         chosen = int(self.chart.selected[mark.index])
         return (
             plural(int(self.spread.counts[mark.index]), "{n} face", "{n} faces"),
-            tr("{low} to {high}", low=self._write(low), high=self._write(high)),
+            tr("{low} to {high}", low=low, high=high),
             tr("{n} selected", n=chosen) if chosen else "",
         )
 
@@ -197,7 +205,6 @@ class _Histogram(StepChart):
         self.setAccessibleName(tr("Histogram of {what}", what=self.x_axis.short))
         self.set_brush(None)
         self.set_bars([Bars(KEY, spread.edges, spread.counts, one="{n} face", many="{n} faces")])
-        self._make_room()
 
     def bin_range(self) -> tuple[float, float] | None:
         """Both edges of the bin that was clicked."""
@@ -225,8 +232,8 @@ class _Histogram(StepChart):
         size = self.viewport().size()
         return QRectF(LEFT, TOP, max(1, size.width() - LEFT - RIGHT), max(1, size.height() - TOP - self._foot))
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        super().resizeEvent(event)
+    def _lay_out(self) -> None:
+        super()._lay_out()
         if self._marks:
             self._make_room()
 
@@ -278,8 +285,7 @@ class _Histogram(StepChart):
         chosen = np.asarray(self.selected)
         caps = np.minimum(np.rint(self._py(heights(chosen, log=self.log))), ground - 1)
         line = float(self._px(min(self.limit, float(bars.edges[-1]))))
-        low, high = self._brush or (np.inf, -np.inf)
-        brushed = (bars.edges[:-1] >= low - 1e-9) & (bars.edges[1:] <= high + 1e-9)  # the brush says it already
+        brushed = self._brushed(bars)  # that they are selected is said already
         for i in np.flatnonzero(bars.counts):
             left, right = edges[i] + gap, max(edges[i + 1], edges[i] + gap + 1)
             fill, edge = _colours(len(bars.counts), now)[i]
@@ -314,13 +320,16 @@ class _Histogram(StepChart):
 
     def _counted(self) -> str:
         low, high = self.brush or (0.0, 0.0)
-        counts = self._bars[0].counts if self._bars else np.zeros(0)
-        edges = self._bars[0].edges if self._bars else np.zeros(1)
-        slack = 1e-6 * (edges[-1] - edges[0])
-        n = int(counts[(edges[:-1] >= low - slack) & (edges[1:] <= high + slack)].sum())
+        n = sum(int(one.counts[self._brushed(one)].sum()) for one in self._bars)
         if self.lower:
             low, high = high, low
         return tr("{n} selected · {low} to {high}", n=n, low=self.x_axis.write(low), high=self.x_axis.write(high))
+
+    def _brushed(self, bars: Bars) -> NDArray[np.bool_]:
+        """Which bins lie in the brush."""
+        low, high = self._brush or (np.inf, -np.inf)
+        slack = 1e-6 * (bars.edges[-1] - bars.edges[0])
+        return (bars.edges[:-1] >= low - slack) & (bars.edges[1:] <= high + slack)
 
     def _spoken(self) -> str:
         n = sum(int(np.sum(b.counts)) for b in self._bars)

@@ -17,7 +17,7 @@ from facelens.analyses.measure import Measure
 from facelens.analyses.rejection import Band, Risk, steps
 from facelens.views import theme
 from facelens.views.gain_row import GainRow
-from facelens.views.plots import Chart
+from facelens.views.plots import Chart, Mark
 from facelens.views.risk_chart import RiskChart
 from facelens.views.variance_chart import VarianceChart
 
@@ -180,7 +180,7 @@ def test_setting_tells_nobody(stepped: VarianceChart, risk: RiskChart) -> None:
     assert not any(told)
 
 
-def test_steps_that_come_later_keep_the_colours_of_what_is_refused(stepped: VarianceChart) -> None:
+def test_what_is_refused_is_paler(stepped: VarianceChart) -> None:
     chart = stepped.chart
     stepped.set_step(0)
     ground = chart._py(0.0)
@@ -241,6 +241,19 @@ def test_a_brush_goes_when_something_else_is_selected(stepped: VarianceChart) ->
     assert chart.brush is None
 
 
+def test_the_same_shown_again_leaves_all_as_it_is(stepped: VarianceChart, risk: RiskChart) -> None:
+    stepped.chart.set_brush(0.1, 0.15)
+    stepped.show_values(scores(), np.arange(1000) + 7000, WORDS)
+    assert stepped.chart.brush is not None and stepped.refused == 80
+    stepped.show_values(scores() / 2, np.arange(1000) + 7000, WORDS)
+    assert stepped.chart.brush is None and stepped.refused == 0
+    risk.set_stretch(2, 9)
+    risk.show_risk(risk.risk)
+    assert risk.chart.brush is not None
+    risk.show_risk(falling(scores()))
+    assert risk.chart.brush is None
+
+
 def test_what_is_selected_is_seen_in_its_bins(stepped: VarianceChart) -> None:
     before = picture(stepped)
     stepped.set_selection(np.array([3, 7000, 7001, 7002, 99_999]))
@@ -294,6 +307,8 @@ def test_a_score_that_is_refused_where_it_is_low_is_written_as_it_is(variance: V
     assert texts[:2] == ["0.9", "0.8"]
     variance.chart.set_brush(-0.8, -0.7)
     assert variance.chart._counted().endswith("0.700 to 0.800")
+    bin_of_quality = Mark("faces", 0, bin=True)
+    assert variance.chart._card_lines(bin_of_quality)[1] == "0.970 to 0.980"
 
 
 def test_counts_on_a_logarithmic_axis(variance: VarianceChart) -> None:
@@ -360,7 +375,8 @@ def test_the_line_of_the_risk_is_dragged_typed_and_clicked(risk: RiskChart) -> N
 def test_a_stretch_of_the_curve_is_two_steps(risk: RiskChart) -> None:
     got, chart = heard(risk.stretch), risk.chart
     drag(chart, at(chart, 0.151, 0.01), at(chart, 0.249, 0.01))
-    assert got == [(15, 25)] and chart._counted() == "100 faces · 85.0 % to 75.0 %"
+    assert got == [(15, 25)] and chart.brush == (pytest.approx(0.15), pytest.approx(0.25))
+    assert chart._counted() == "100 faces · 85.0 % to 75.0 %"
     drag(chart, at(chart, 0.25, 0.03), at(chart, 0.12, 0.03))
     assert got[-1] == (12, 15), "pulled over the other end"
     QTest.keyClick(chart, Qt.Key.Key_Escape)
