@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from facelens.session.workspace import Workspace
+from facelens.images.faceset import FaceSet
+from facelens.session.workspace import Workspace, fitting
 
 Listener = Callable[[frozenset[str], object], None]
 
@@ -25,10 +26,16 @@ class Store:
         return self._workspace
 
     def update(self, *, initiator: object = None, **changes: object) -> frozenset[str]:
-        """Replace fields; listeners get the names of those that really changed, and who asked for it."""
+        """Replace fields; listeners get the names of those that really changed, and who asked for it.
+
+        Columns may go with a model; what sorts, groups or filters by them goes too.
+        """
         known = {f.name for f in fields(Workspace)}
         if unknown := changes.keys() - known:
             raise TypeError(f"Workspace has no field {', '.join(sorted(unknown))}")
+        if isinstance(faces := changes.get("faces"), FaceSet):
+            arrangement = changes.get("arrangement", self._workspace.arrangement)
+            changes["arrangement"] = fitting(arrangement, faces)  # type: ignore[arg-type]
         changed = frozenset(name for name, value in changes.items() if not _same(getattr(self._workspace, name), value))
         if changed:
             self._workspace = replace(self._workspace, **{name: changes[name] for name in changed})  # type: ignore[arg-type]

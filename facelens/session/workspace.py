@@ -206,6 +206,19 @@ def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
     return order if keep.all() else order[keep[order]]
 
 
+def fitting(arrangement: Arrangement, faces: FaceSet) -> Arrangement:
+    """The arrangement without what asks for columns that the faces do not have (any more)."""
+    known = faces.sortable
+    sort, group = (name if name in known else "" for name in (arrangement.sort, arrangement.group))
+    text = arrangement.filter
+    if text:
+        try:
+            filters.parse(text).rows(faces)
+        except filters.FilterError:
+            text = ""
+    return replace(arrangement, sort=sort, group=group, filter=text)
+
+
 def _group_ranks(faces: FaceSet, column: str) -> Rows:
     """(N,) the place of each face's group: equal values share one, missing values come last."""
     values = faces.values(column)

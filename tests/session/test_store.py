@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from facelens.images.faceset import FaceSet, Labels
 from facelens.session.selection import Selection
 from facelens.session.store import Store
 from facelens.session.workspace import Arrangement, Workspace
@@ -58,3 +61,13 @@ def test_listener_may_stop_itself_and_update() -> None:
     store.listen(lambda changed, initiator: heard.append("+".join(sorted(changed))))
     store.update(selection=Selection(np.array([1])))
     assert heard == ["once", "notes", "selection"]
+
+
+def test_what_asks_for_columns_that_are_gone_goes_too() -> None:
+    faces = FaceSet.build("g", Path("/g"), paths=["a.jpg", "b.jpg"], identities=["A", None])
+    scored = faces.with_columns({"blur": np.array([1.0, 2.0]), "light": Labels.of("ab")})
+    store = Store()
+    store.update(faces=scored, arrangement=Arrangement("blur > 1 and A", "blur", True, "light"))
+    assert store.update(faces=scored.with_columns({"yaw": np.zeros(2)})) == {"faces"}, "all of it is there still"
+    assert store.update(faces=faces) == {"faces", "arrangement"}
+    assert store.workspace.arrangement == Arrangement(descending=True) and len(store.workspace.shown) == 2
