@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
-from facelens.images import doctor, quarantine, readers
+from facelens.images import doctor, quality, quarantine, readers
 from facelens.images.faceset import Column, FaceSet, Labels, Rows, face_ids
 from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
@@ -20,6 +21,7 @@ from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
     from facelens.features.card import Card
+    from facelens.features.encoder import Encoder
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
     from facelens.features.parity import Parity
@@ -49,6 +51,20 @@ def read_pairs(path: Path, faces: FaceSet, *, tick: Tick = silent) -> Protocol:
     """The pairs that a file lists, as a test of `faces`; its notes say what was left out."""
     tick(0, 1)
     return readers.pairs_of(path, faces)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Columns for a gallery that came from a table, and how much of it fitted."""
+
+    columns: Mapping[str, Column]
+    report: quality.Joined
+
+
+def import_scores(path: Path, faces: FaceSet, *, tick: Tick = silent) -> Scores:
+    """The numbers that a table has for the faces of a gallery."""
+    found, report = quality.joined(faces, quality.read(path, tick=tick))
+    return Scores({name: found.columns[name] for name in report.columns}, report)
 
 
 def check_gallery(faces: FaceSet, *, quarantined: Path | None = None, tick: Tick = silent) -> doctor.Diagnosis:
@@ -228,21 +244,10 @@ def embed_gallery(
     tick: Tick = silent,
 ) -> Embedded:
     """Embed a gallery with a model; vectors that are there already are kept. `quarantined` as in `check_gallery`."""
-    from facelens.features import extract, library, store
-    from facelens.features.checkpoint import ConsentBook, nobody
+    from facelens.features import extract
 
-    trusted = ConsentBook(consents) if consents else nobody
-    encoder, seen = library.encoder(model, card=card, consents=trusted, network=network, threads=threads)
-    name = store.fingerprint(faces, weights=seen.sha256, card=seen.card)
-    kept = store.Store.create(
-        root,
-        name,
-        card=seen.card,
-        weights=seen.sha256,
-        gallery=faces.name,
-        dimensions=encoder.dimensions,
-        parts=encoder.parts,
-        opened=faces.opened,
+    encoder, seen, kept = _ready(
+        faces, model, root=root, card=card, consents=consents, network=network, threads=threads
     )
     with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
         done = extract.embed(faces, encoder, kept, batch=batch, guard=guard, tick=tick)
@@ -259,21 +264,93 @@ def embed_gallery(
                 "{n} vectors are no use (not a number, or zero) and are left out.",
             )
         )
-    return Embedded(kept.folder, name, seen.card.name, done.sentence(), done.embedded, done.skipped, tuple(notes))
+    return Embedded(
+        kept.folder, kept.fingerprint, seen.card.name, done.sentence(), done.embedded, done.skipped, tuple(notes)
+    )
 
 
-def stored_vectors(
-    faces: FaceSet, root: Path, fingerprint: str, *, tick: Tick = silent
-) -> tuple[FeatureSet, int] | None:
-    """The vectors of a model for a gallery that are on disk, verified and mapped, and their size; None for none."""
+def _ready(
+    faces: FaceSet,
+    model: Path,
+    *,
+    root: Path,
+    card: Card | Path | None,
+    consents: Path | None,
+    network: str | None = None,
+    threads: int | None = None,
+) -> tuple[Encoder, Inspection, Store]:
+    """A model ready to be used, what is known of it, and where its vectors of a gallery are kept."""
+    from facelens.features import library, store
+    from facelens.features.checkpoint import ConsentBook, nobody
+
+    trusted = ConsentBook(consents) if consents else nobody
+    encoder, seen = library.encoder(model, card=card, consents=trusted, network=network, threads=threads)
+    kept = store.Store.create(
+        root,
+        store.fingerprint(faces, weights=seen.sha256, card=seen.card),
+        card=seen.card,
+        weights=seen.sha256,
+        gallery=faces.name,
+        dimensions=encoder.dimensions,
+        parts=encoder.parts,
+        opened=faces.opened,
+    )
+    return encoder, seen, kept
+
+
+def measure_stability(
+    faces: FaceSet,
+    model: Path,
+    kind: str,
+    *,
+    root: Path,
+    card: Card | Path | None = None,
+    consents: Path | None = None,
+    threads: int | None = None,
+    quarantined: Path | None = None,
+    tick: Tick = silent,
+) -> str:
+    """Measure how much a model wavers about the faces of a gallery, and keep it beside its vectors; a sentence.
+
+    `kind` is one of `stability.KINDS`; what has been measured before is kept. `quarantined` as in `check_gallery`.
+    """
+    from facelens.features import stability
+
+    encoder, seen, kept = _ready(faces, model, root=root, card=card, consents=consents, threads=threads)
+    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+        done = stability.measure(faces, encoder, kept, kind, guard=guard, tick=tick)
+    parts = [plural(done.embedded, "{n} face measured", "{n} faces measured")]
+    if done.reused:
+        parts.append(tr("{n} were there already", n=done.reused))
+    if done.skipped:
+        parts.append(plural(len(done.skipped), "{n} picture skipped", "{n} pictures skipped"))
+    said = tr(
+        "{Kind} variance of {name}: {parts}.", Kind=kind.capitalize(), name=seen.card.name, parts=", ".join(parts)
+    )
+    return f"{said} {done.notice}".strip()
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is on disk of a model for a gallery: vectors (None for none), bytes, variances by kind."""
+
+    features: FeatureSet | None
+    size: int
+    variances: Mapping[str, NDArray[np.float32]]
+
+
+def stored_vectors(faces: FaceSet, root: Path, fingerprint: str, *, tick: Tick = silent) -> Kept:
+    """The vectors of a model for a gallery that are on disk, verified and mapped, and what was measured of them."""
+    from facelens.features import stability
     from facelens.features.store import Store
 
     try:
         kept = Store.open(root, fingerprint)
     except InputError:
-        return None
+        return Kept(None, 0, {})
     features = kept.features(faces)
-    return (features, kept.size) if len(features) else None
+    variances = stability.read(faces, kept.folder)
+    return Kept(features if len(features) else None, kept.size if len(features) or variances else 0, variances)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from facelens.analyses.plan import Plan
 from facelens.images.doctor import Diagnosis
@@ -46,7 +48,7 @@ class Arrangement:
     group: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stored:
     """What lies on disk of one model for the open gallery, and what its last embedding had to say."""
 
@@ -55,6 +57,7 @@ class Stored:
     size: int  # bytes
     skipped: tuple[tuple[int, str], ...] = ()  # face id, reason
     notes: tuple[str, ...] = ()
+    variances: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # (N,) by kind, see features.stability
 
 
 @dataclass(frozen=True)
@@ -237,18 +240,29 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
 
 
 NORM = "norm, {name}"  # column of the lengths of a model's vectors
+SPREAD = "{kind} variance, {name}"  # column of how much a single model wavers, see features.stability
+_OF_MODELS = re.compile("norm, |[a-z]+ variance, ")
 
 
-def with_norms(faces: FaceSet, features: Mapping[str, FeatureSet]) -> FaceSet:
-    """The faces with the length of their vectors as columns, one for each model; those of other models go."""
-    start = NORM.partition("{")[0]
-    columns = {name: column for name, column in faces.columns.items() if not name.startswith(start)}
+def model_columns(features: Mapping[str, FeatureSet], stored: Mapping[str, Stored]) -> tuple[str, ...]:
+    """Names of the columns that models give to a gallery."""
+    norms = [NORM.format(name=name) for name in features]
+    return (*norms, *(SPREAD.format(kind=kind, name=name) for name, one in stored.items() for kind in one.variances))
+
+
+def with_model_columns(faces: FaceSet, features: Mapping[str, FeatureSet], stored: Mapping[str, Stored]) -> FaceSet:
+    """The faces with what each model says about them: length and variance of its vectors; of other models nothing."""
+    columns = {name: column for name, column in faces.columns.items() if not _OF_MODELS.match(name)}
     for name, found in features.items():
         values = np.full(len(faces), np.nan, np.float32)
         rows, known = found.rows_of(faces.ids)
         values[known] = found.norms[rows]
         columns[NORM.format(name=name)] = values
-    return faces if columns.keys() == faces.columns.keys() and not features else replace(faces, columns=columns)
+    for name, one in stored.items():
+        for kind, measured in one.variances.items():
+            columns[SPREAD.format(kind=kind, name=name)] = measured
+    mine = model_columns(features, stored)
+    return faces if columns.keys() == faces.columns.keys() and not mine else replace(faces, columns=columns)
 
 
 def unique_name(name: str, taken: tuple[str, ...]) -> str:

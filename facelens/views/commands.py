@@ -66,6 +66,7 @@ class Commands:
             "doctor.run": lambda: window.opening.check(),
             "doctor.show": lambda: window.stage.show_page("doctor"),
             "faces.find": lambda: window.find_faces(),
+            "scores.import": self._import_scores,
             "faces.exclude": self._exclude,
             "faces.copy_paths": self._copy_paths,
             "faces.include_all": lambda: window.store.update(excluded=np.zeros(0, np.int64)),
@@ -76,6 +77,7 @@ class Commands:
             "model.embed": self._embed,
             "model.compare": self._compare_forms,
             "model.feed": self._feeding,
+            "model.variance": self._measure_variance,
             "model.swap": lambda: window.modelling.swap(),
             "model.remove": lambda: window.modelling.remove(self.workspace.model),
             "training.show": lambda: window.stage.show_page("training"),
@@ -164,6 +166,11 @@ class Commands:
         if name := QFileDialog.getExistingDirectory(self.window, tr("Add a gallery folder to this one")):
             self.window.opening.open(Path(name), add=True)
 
+    def _import_scores(self) -> None:
+        kinds = tr("Tables") + " (*.csv *.tsv *.txt *.parquet *.pq);;" + tr("All files") + " (*)"
+        if name := QFileDialog.getOpenFileName(self.window, tr("Import scores"), "", kinds)[0]:
+            self.window.opening.take_scores(Path(name))
+
     def _open_model(self) -> None:
         kinds = tr("Models") + f" ({' '.join('*' + ending for ending in MODELS)});;" + tr("All files") + " (*)"
         for name in QFileDialog.getOpenFileNames(self.window, tr("Open a model"), "", kinds)[0]:
@@ -191,6 +198,13 @@ class Commands:
             trial = FeedingTrial(self.window.desk, found, self.window)
             trial.taken.connect(lambda card: self._propose(found.card.name, card))
             trial.show()
+
+    def _measure_variance(self) -> None:
+        from facelens.views.stability import MeasureVariance
+
+        found = self.workspace.inspection(self.workspace.model)
+        if found is not None:
+            MeasureVariance(self.window.desk, found, self.window.modelling.measure, self.window).open()
 
     def _propose(self, name: str, card: object) -> None:
         self.window.stage.show_page("models")

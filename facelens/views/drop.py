@@ -8,7 +8,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from facelens.images import readers
+from facelens.images import quality, readers
+from facelens.images.readers import table
 from facelens.session.glance import glance
 from facelens.views import icons, theme
 from facelens.views.controls import draw_text
@@ -22,7 +23,9 @@ TITLES = {
     "recipe": ("Train this recipe", ""),
     "add": ("Add to the open gallery", "identities are joined by name"),
     "pairs": ("Use as the test of the open gallery", "compare the pairs it lists"),
+    "scores": ("Import as scores", "for the faces of the open gallery"),
 }
+SHOWN = 4  # names of scores
 
 
 class DropVeil(QWidget):
@@ -91,6 +94,21 @@ class DropVeil(QWidget):
             self.text = " · ".join(part for part in parts if part)
             if found.kind == "pairs" and may_add:
                 self.targets = ("pairs", "open")
+        if may_add and (found is None or found.kind == "manifest"):
+            self._offer_scores(path)
+
+    def _offer_scores(self, path: Path) -> None:
+        """A table of numbers that names nobody is more likely about the open gallery than another one."""
+        names = quality.columns_of(path) if table.is_table_name(path) else ()
+        if not names:
+            return
+        if self.problem:
+            self.targets, self.problem = ("scores",), ""
+        elif "identity" in readers.preview(path).guess:
+            self.targets = (*self.targets, "scores")
+        else:
+            shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+            self.targets, self.text = ("scores", *self.targets), f"{escaped(path.name)} · {escaped(shown)}"
 
     def _count(self, found: readers.Recognised) -> str:
         pictures = plural(found.pictures, "{n} picture", "{n} pictures")

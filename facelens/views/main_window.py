@@ -573,6 +573,8 @@ class MainWindow(QMainWindow):
             self.open_recipe(paths[0])
         elif paths and doing == "vectors":
             self.import_vectors(paths[0])
+        elif paths and doing == "scores":
+            self.opening.take_scores(paths[0])
         elif paths and doing == "pairs":
             self.opening.take_pairs(paths[0])
         elif paths:

@@ -1,7 +1,7 @@
 """Models and vectors: from a file to a model, from a gallery to its vectors, and away with both again.
 
 Holds no state: what is known is in the workspace, what is under way in the job queue. Slots are `inspect:PATH`,
-`embed:NAME`, `vectors:NAME` (looking for stored ones, or importing), `export`.
+`embed:NAME`, `stability:KIND:NAME`, `vectors:NAME` (looking for stored ones, or importing), `export`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from facelens.images.quarantine import Again
 from facelens.resources import sample_models
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Stored, unique_name, with_norms
+from facelens.session.workspace import Stored, unique_name, with_model_columns
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -169,7 +169,7 @@ class Modelling:
             if getattr(workspace, slot) == name:
                 changes[slot] = to
         if workspace.faces is not None:
-            changes["faces"] = with_norms(workspace.faces, features)
+            changes["faces"] = with_model_columns(workspace.faces, features, stored)
         return changes
 
     def _ask_consent(self, error: NeedsChoice, path: Path, *, card: Card | None) -> None:
@@ -228,7 +228,7 @@ class Modelling:
 
     def remove(self, name: str) -> None:
         """Take a model off the list; its file and its vectors on disk stay."""
-        self.desk.jobs.cancel_slot(f"embed:{name}")
+        self._cancel(name)
         workspace = self.desk.workspace
         names = [other for other in workspace.model_names if other != name]
         changes = self._without(name, to="", keep=False)
@@ -270,9 +270,58 @@ class Modelling:
             self.look_up(name, skipped=done.skipped, notes=(done.sentence, *done.notes))
 
     def on_job(self, job: Job) -> None:
-        """Show what a cancelled embedding has left; the window passes every job on."""
-        if job.state is State.CANCELLED and job.request.slot.startswith("embed:"):
-            self.look_up(job.request.slot.removeprefix("embed:"))
+        """Show what a cancelled job has left; the window passes every job on."""
+        kind, _, name = job.request.slot.partition(":")
+        if job.state is State.CANCELLED and kind == "embed":
+            self.look_up(name)
+        elif job.state is State.CANCELLED and kind == "stability":
+            self._look_again(name.partition(":")[2])
+
+    # -- how much a model wavers
+
+    def measure(self, name: str, kind: str) -> None:
+        """Measure one kind of single-model variance of the faces that are not excluded; see features.stability."""
+        workspace = self.desk.workspace
+        found, faces = workspace.inspection(name), workspace.kept_faces
+        if found is None or faces is None:
+            return
+        request = Request(
+            title=tr("{Kind} variance of {name}", Kind=kind.capitalize(), name=name),
+            call=tasks.measure_stability,
+            args=(faces, found.path, kind),
+            kwargs={
+                "root": vectors_root(self.desk),
+                "card": found.card,
+                "consents": consent_book(),
+                "quarantined": folders.quarantine(),
+            },
+            slot=f"stability:{kind}:{name}",
+            unit=tr("faces"),
+            again=Again(folders.quarantine()),
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_measured(job, name))
+
+    def _on_measured(self, job: Job, name: str) -> None:
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        if job.state is State.DONE:
+            self.desk.tell(tr("{said} This is one model's own spread, not that of an ensemble.", said=job.result))
+        self._look_again(name)
+
+    def _look_again(self, name: str) -> None:
+        """Read what is on disk of a model; what its embedding had to say still holds."""
+        stored = self.desk.workspace.stored.get(name)
+        skipped, notes = (stored.skipped, stored.notes) if stored is not None else ((), ())
+        self.look_up(name, skipped=skipped, notes=notes)
+
+    def _cancel(self, name: str) -> None:
+        """Stop whatever works on the vectors of a model."""
+        for job in self.desk.jobs.jobs:
+            kind, _, of = job.request.slot.partition(":")
+            if (kind, of) == ("embed", name) or (kind == "stability" and of.partition(":")[2] == name):
+                self.desk.jobs.cancel(job.number)
+
+    # -- vectors on disk
 
     def look_up(self, name: str, *, skipped: tuple[tuple[int, str], ...] = (), notes: tuple[str, ...] = ()) -> None:
         """Bring the vectors that are on disk for the open gallery into the workspace."""
@@ -298,10 +347,8 @@ class Modelling:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE and self._still(faces, found):
-                read: tuple[FeatureSet, int] | None = job.result  # type: ignore[assignment]
-                size = read[1] if read is not None else 0
-                stored = Stored(place, key, size, skipped, notes)
-                self._set_vectors(name, read[0] if read is not None else None, stored)
+                read: tasks.Kept = job.result  # type: ignore[assignment]
+                self._set_vectors(name, read.features, Stored(place, key, read.size, skipped, notes, read.variances))
 
         self.desk.jobs.submit(request, then=then)
 
@@ -327,7 +374,7 @@ class Modelling:
             kept[name] = stored
         changes: dict[str, object] = {"features": have, "stored": kept}
         if workspace.faces is not None:
-            changes["faces"] = with_norms(workspace.faces, have)
+            changes["faces"] = with_model_columns(workspace.faces, have, kept)
         if features is not None and name not in (workspace.model_a, workspace.model_b):
             # The first is B; when a second comes it is the newer one, and the first becomes A.
             if not workspace.model_b:
@@ -351,7 +398,7 @@ class Modelling:
             detail = tr("Importing brings them back. Pictures and the file they came from are not touched.")
         if stored.size and not self.ask(text, detail, yes=tr("Delete"), no=tr("Keep")):
             return
-        self.desk.jobs.cancel_slot(f"embed:{name}")
+        self._cancel(name)
         try:
             if stored.folder.is_dir():
                 Store.open(stored.folder.parent, stored.fingerprint).purge()
@@ -364,12 +411,12 @@ class Modelling:
         """Let go of all vectors that are kept on disk, before or after they are deleted there."""
         workspace = self.desk.workspace
         for job in self.desk.jobs.jobs:
-            if job.request.slot.startswith("embed:") and not job.state.ended:
+            if job.request.slot.startswith(("embed:", "stability:")) and not job.state.ended:
                 self.desk.jobs.cancel(job.number)
         features = {name: found for name, found in workspace.features.items() if name not in workspace.stored}
         changes: dict[str, object] = {"features": features, "stored": {}}
         if workspace.faces is not None:
-            changes["faces"] = with_norms(workspace.faces, features)
+            changes["faces"] = with_model_columns(workspace.faces, features, {})
         self.desk.store.update(initiator=self, **changes)
 
     # -- vectors from and to elsewhere

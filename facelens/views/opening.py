@@ -23,6 +23,7 @@ from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
 SMALL = 2_000  # pictures seen at a glance; smaller galleries open in a thread, without waiting for the worker process
+SMALL_TABLE = 4 << 20  # bytes of a table that is read in a thread
 RECENT = 12
 
 
@@ -133,6 +134,38 @@ class Opening:
         said = plural(n, "{n} pair", "{n} pairs")
         self.desk.tell(" ".join([tr("The test is {name}: {pairs}.", name=protocol.name, pairs=said), *protocol.notes]))
 
+    def take_scores(self, path: Path) -> None:
+        """Give the faces of the open gallery the numbers that a table has for them, as columns."""
+        faces = self.desk.workspace.faces
+        if faces is None:
+            return
+        small = path.is_file() and path.stat().st_size < SMALL_TABLE
+        request = Request(
+            title=tr("Import {name}", name=escaped(path.name)),
+            call=tasks.import_scores,
+            args=(path, faces),
+            slot=f"scores:{path}",
+            place="thread" if small else "process",
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_scores(job, faces, path))
+
+    def _on_scores(self, job: Job, of: FaceSet, path: Path) -> None:
+        if job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        faces = self.desk.workspace.faces
+        if job.state is not State.DONE or faces is None or faces.digest != of.digest:
+            return
+        found: tasks.Scores = job.result  # type: ignore[assignment]
+        report = found.report
+        self.desk.store.update(faces=faces.with_columns(found.columns), initiator=self)
+        counted = plural(len(found.columns), "{n} score", "{n} scores")
+        title = tr("{scores} from {name}", scores=counted, name=escaped(path.name))
+        text = " ".join([report.sentence(), *report.notes])
+        if report.whole and not report.notes:
+            self.desk.tell(f"{title}: {text}")
+        else:
+            self.desk.say(title, text)
+
     def check(self) -> None:
         """Let the doctor read every picture of the open gallery."""
         faces = self.desk.workspace.faces
@@ -170,7 +203,7 @@ class Opening:
         self.desk.jobs.cancel_slot("doctor")
         self.desk.jobs.cancel_slot("align")
         for job in self.desk.jobs.jobs:
-            if job.request.slot.startswith(("embed:", "vectors:")):
+            if job.request.slot.startswith(("embed:", "stability:", "vectors:")):
                 self.desk.jobs.cancel(job.number)  # finished faces are kept
         self.desk.store.update(
             faces=None,

@@ -581,14 +581,14 @@ def test_a_table_can_be_a_gallery_or_vectors(browsing: MainWindow, tiny_faces: P
     path = tiny_faces / "again.tsv"
     path.write_text((tiny_faces / "manifest.csv").read_text().replace(",", "\t"))
     enter(browsing, carried(path))
-    assert browsing.veil.targets == ("open", "add", "vectors")
+    assert browsing.veil.targets == ("open", "add", "vectors", "scores")
     browsing.grab()
     from tests.gui.test_drop import move
 
     move(
         browsing,
         carried(path),
-        browsing.veil.mapTo(browsing, QPoint(browsing.veil.width() - 60, browsing.veil.height() - 60)),
+        browsing.veil.mapTo(browsing, QPoint(browsing.veil.width() // 2, browsing.veil.height() - 60)),
     )
     assert browsing.veil.doing == "vectors"
     browsing.veil.hide()

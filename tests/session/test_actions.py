@@ -22,6 +22,7 @@ MODEL_ACTIONS = {
     "model.embed",
     "model.compare",
     "model.feed",
+    "model.variance",
     "model.swap",
     "model.remove",
     "vectors.export",

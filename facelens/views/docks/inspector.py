@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from facelens.analyses.nearest import nearest
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import NORM
+from facelens.session.workspace import model_columns
 from facelens.views import marks, theme
 from facelens.views.controls import EmptyState, Rail, draw_text, label, plain_tip
 from facelens.views.grid import percentile, value_text
@@ -269,12 +269,12 @@ class InspectorDock(Panel):
             if isinstance(column, np.ndarray) and name not in _FILE and not np.isnan(value := float(column[row])):
                 found.append((name, value, percentile(column, row)))
         first = self.desk.workspace.arrangement.sort
-        norms = {NORM.format(name=name) for name in self.desk.workspace.features}
+        by_models = model_columns(self.desk.workspace.features, self.desk.workspace.stored)
         return sorted(
             found,
             key=lambda score: (
                 score[0] != first,
-                score[0] not in norms,
+                score[0] not in by_models,
                 -abs((score[2] if score[2] is not None else 50) - 50),
             ),
         )
