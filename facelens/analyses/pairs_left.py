@@ -165,10 +165,10 @@ class Left:
         arrays = (
             *(going.first, going.second, going.block, going.ends),
             *(self.pairs.impostor.first, self.pairs.impostor.second, self.pairs.faces.codes, going.gone),
-            *(_in_lanes(weights), _in_lanes(allowed), going.shift, found),
+            *(in_lanes(weights), in_lanes(allowed), going.shift, found),
         )
         similarity.in_threads(len(found), kernels_left.places, *arrays)
-        return _from_lanes(found, len(weights))
+        return from_lanes(found, len(weights))
 
     def shares(self, weights: NDArray[np.float32], upto: NDArray[np.int64]) -> Array:
         """(B, S) how much of the weight of the genuine pairs left the first `upto` (B, S) of all have."""
@@ -178,10 +178,10 @@ class Left:
         found = np.empty((-(-len(weights) // kernels_left.LANES), self.steps, kernels_left.LANES), np.float64)
         arrays = (
             *(going.first, going.block, going.ends, self.pairs.genuine.first, self.pairs.faces.codes, going.gone),
-            *(_in_lanes(weights), _in_lanes(upto), going.shift, found),
+            *(in_lanes(weights), in_lanes(upto), going.shift, found),
         )
         similarity.in_threads(len(found), kernels_left.accepted, *arrays)
-        return _from_lanes(found, len(weights))
+        return from_lanes(found, len(weights))
 
     def tar(
         self, far: float, weights: NDArray[np.float32] | None = None, *, tick: Tick = silent
@@ -251,7 +251,7 @@ class _Going:
         self.first, self.second = codes[kind.first[order]], codes[kind.second[order]]
 
 
-def _in_lanes(rows: NDArray[Any]) -> NDArray[Any]:
+def in_lanes(rows: NDArray[Any]) -> NDArray[Any]:
     """(B, n) as (G, n, LANES); rows of nothing fill up."""
     from facelens.analyses.kernels_left import LANES
 
@@ -261,7 +261,7 @@ def _in_lanes(rows: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(filled.reshape(groups, LANES, -1).transpose(0, 2, 1))
 
 
-def _from_lanes(groups: NDArray[Any], count: int) -> NDArray[Any]:
+def from_lanes(groups: NDArray[Any], count: int) -> NDArray[Any]:
     """(G, n, LANES) as (B, n)."""
     return groups.transpose(0, 2, 1).reshape(-1, groups.shape[1])[:count]
 

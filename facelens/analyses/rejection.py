@@ -18,12 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import bootstrap, pairs_left, similarity
+from facelens.analyses import bootstrap, pairs_left, similarity, templates_left
 from facelens.analyses.measure import Measure, rate
-from facelens.analyses.pairs_left import Kind, Leaves, Left, Pairs
-from facelens.analyses.plan import RESAMPLES
+from facelens.analyses.pairs_left import Faces, Kind, Leaves, Left, Pairs
+from facelens.analyses.plan import OPEN_RULES, RESAMPLES
 from facelens.analyses.scores import Floats
+from facelens.analyses.search import flat_pairs, pairs_of
+from facelens.analyses.templates_left import Found, Pooled, Setting
 from facelens.analyses.verification import support
+from facelens.errors import InputError
 from facelens.images.faceset import Ids
 from facelens.progress import Tick, part_of, silent
 from facelens.words import plural, tr
@@ -83,6 +86,10 @@ MOST = 120  # steps
 LEAST_DRAWS = 100
 WEIGHED = 4_000_000_000  # pairs weighed for intervals: of many pairs there are fewer draws
 REFUSE = ("both", "gallery")
+EMPTIED = ("keep", "unenrol")
+WEIGHTS = ("equal", "inverse", "exponential")
+EPS = 1e-3
+RANDOM = 5  # random orders of refusing, the mean of which is compared with
 RULES = ("pairs", "nearest")  # right: half of its genuine pairs are accepted and a mate is nearest; only the latter
 
 
@@ -258,6 +265,142 @@ def _as_many(leaves: Leaves, order: NDArray[np.int64], *, steps: int) -> Leaves:
     made = np.empty(len(leaves), np.int16)
     made[order] = np.searchsorted(refused, np.arange(len(leaves)), side="right")
     return made
+
+
+def identify_risk(
+    query: Floats,
+    gallery: Floats,
+    ids: Ids,
+    identity: NDArray[np.int32],
+    values: Array,
+    *,
+    fpir: float = 1e-2,
+    rule: str = "nist",
+    emptied: str = "keep",
+    weights: str = "equal",
+    tau: float | None = None,
+    eps: float = EPS,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    lowest: float = LOWEST,
+    most: int = MOST,
+    tick: Tick = silent,
+) -> Risk:
+    """1:N in two galleries of templates, of which refused pictures are left out before they are pooled.
+
+    Half of each person's pictures are enrolled, as they are in `gallery`, the others search, as they are in `query`;
+    see templates_left. A template that has lost everything "keep"s its least uncertain picture, or the person is
+    "unenrol"led. Pictures weigh the same, or "inverse" 1 / (u + eps), or "exponential" exp(-u / tau), where tau is by
+    default the mean of |u|; one without score weighs as the median of the others.
+    """
+    for value, known in ((rule, OPEN_RULES), (emptied, EMPTIED), (weights, WEIGHTS)):
+        if value not in known:
+            raise ValueError(f"{value!r} is not one of {known}")
+    values = np.asarray(values, np.float64)
+    refusal = steps(values, lowest=lowest, most=most)
+    S = len(refusal)
+    faces = pairs_left.usable(query, gallery, ids, identity, tick=tick)
+    if len(faces) > pairs_left.FACES:
+        faces = faces.some_people(pairs_left.FACES)
+    setting = templates_left.divided(faces, np.asarray(ids, np.int64), seed=seed)
+    own = faces.rows[setting.picture]
+    share = _picture_weights(values[own], weights, tau=tau, eps=eps)
+    orders = 2 + (RANDOM if len(faces) <= 20_000 else 2)  # by score, by errors, at random
+
+    def refused(leaves: Leaves, last: Array, turn: int) -> tuple[Found, Pooled]:
+        pools = templates_left.pooled(
+            faces.gallery, setting, leaves, steps=S, last=last, weights=share, unenrol=emptied == "unenrol"
+        )
+        part = part_of(tick, turn, orders + 1)
+        searched = templates_left.searched(faces.query, setting, pools, tick=part)
+        return Found(searched, setting, faces, fpir=fpir, rule=rule), pools
+
+    def in_order(order: NDArray[np.int64], turn: int) -> Array:
+        """Errors when the pictures of this order are refused one after the other, as many as by score."""
+        last = np.empty(len(order))
+        last[order] = -np.arange(len(order))
+        return np.asarray(1 - refused(_as_many(leaves, order, steps=S), last, turn)[0].tpir()[0][0])
+
+    leaves = refusal.leaves[own]
+    found, pools = refused(leaves, np.where(np.isnan(values[own]), -np.inf, values[own]), 0)
+    tpir, threshold = (each[0] for each in found.tpir())
+    notes = [*refusal.notes, *faces.notes]
+    why = _why_none(found, setting) or _why_weak(fpir, min(found.strangers.values()))
+    drawn, best, random = None, np.full(S, np.nan), np.full(S, np.nan)
+    if np.isfinite(tpir[0]):
+        notes.append(setting.how)
+        if S > 1:
+            generator = np.random.default_rng(seed)
+            best = in_order(_worst_pictures(faces, setting, found.thresholds()), 1)
+            random = np.mean([in_order(generator.permutation(len(own)), turn) for turn in range(2, orders)], axis=0)
+        else:
+            best, random = 1 - tpir, 1 - tpir
+        if resamples and len(np.unique(setting.own[setting.own >= 0])) > 1:
+            draws = bootstrap.identity_weights(faces.people, resamples=resamples, seed=seed)
+            drawn = 1 - found.tpir(draws, tick=part_of(tick, orders, orders + 1))[0]
+    return _risk(
+        "1:N",
+        fpir,
+        refusal,
+        1 - tpir,
+        drawn,
+        threshold=threshold,
+        n=found.n,
+        random=random,
+        best=best,
+        emptied=pools.emptied,
+        dropped=found.n[0] - found.n,
+        why=why,
+        notes=notes,
+    )
+
+
+def _picture_weights(values: Array, how: str, *, tau: float | None, eps: float) -> Array:
+    """(E,) how much each picture counts in its template."""
+    finite = values[np.isfinite(values)]
+    if how == "equal" or not len(finite):
+        return np.ones(len(values))
+    known = np.clip(np.where(np.isnan(values), np.median(finite), values), finite.min(), finite.max())
+    if how == "inverse":
+        if known.min() < 0:
+            raise InputError(
+                tr("Weights of 1 / u need scores that are not negative."),
+                hint=tr("Choose equal or exponential weights."),
+            )
+        return np.asarray(1 / (known + eps))
+    scale = float(np.abs(finite).mean()) if tau is None else tau
+    return np.asarray(np.exp(-(known - known.min()) / scale)) if scale > 0 else np.ones(len(values))
+
+
+def _worst_pictures(faces: Faces, setting: Setting, thresholds: Array) -> NDArray[np.int64]:
+    """Enrolled pictures, those first that most searches of their person miss at the threshold of their gallery."""
+    E = len(setting.picture)
+    order, start, stop = pairs_of(setting.own, setting.template)
+    asking, picture = flat_pairs(order, start, stop)
+    rows = setting.probe[asking], setting.picture[picture]
+    scores = similarity.products_of(faces.query, faces.gallery, *rows)
+    missed = scores < thresholds[(setting.template[picture] >= setting.first).astype(np.int64)]
+    count = np.bincount(picture, minlength=E)
+    share, mean = np.bincount(picture, missed, minlength=E) / count, np.bincount(picture, scores, minlength=E) / count
+    return np.lexsort((mean, -share))
+
+
+def _why_none(found: Found, setting: Setting) -> str:
+    """Why there is no rate of searches, or nothing."""
+    if not setting.templates:
+        return tr("nobody is enrolled")
+    if not found.strangers:
+        return tr("every probe shows a person of the gallery, so there is no false alarm to count")
+    return ""
+
+
+def _why_weak(fpir: float, strangers: int) -> str:
+    """Why a rate of false alarms is not to be relied on, or nothing."""
+    if np.floor(fpir * strangers + 1e-9) < 1:
+        return tr("FPIR {fpir} cannot be reached with {n} searches of strangers", fpir=rate(fpir), n=strangers)
+    if fpir * strangers < 3 - 1e-9:
+        return tr("FPIR {fpir} has no support with {n} searches of strangers", fpir=rate(fpir), n=strangers)
+    return ""
 
 
 def recognise(

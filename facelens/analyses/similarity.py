@@ -431,7 +431,7 @@ def listed_pairs(
     there[there] = valid[first[there]]
     there_too[there_too] = valid_too[second[there_too]]
     usable = np.flatnonzero(there & there_too)
-    score = _products_of(query, gallery, first[usable], second[usable], tick=tick)
+    score = products_of(query, gallery, first[usable], second[usable], tick=tick)
     order = np.argsort(-score, kind="stable")
     places = usable[order]
     bad = np.concatenate([first[~there & (first >= 0)], second[~there_too & (second >= 0)]])
@@ -449,8 +449,8 @@ def listed_pairs(
     )
 
 
-def _products_of(
-    query: Floats, gallery: Floats, first: NDArray[np.int64], second: NDArray[np.int64], *, tick: Tick
+def products_of(
+    query: Floats, gallery: Floats, first: NDArray[np.int64], second: NDArray[np.int64], *, tick: Tick = silent
 ) -> Floats:
     """(P,) products of rows `first` of `query` with rows `second` of `gallery`."""
     score: Floats = np.empty(len(first), np.result_type(query, gallery))

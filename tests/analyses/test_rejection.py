@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from facelens.analyses import bootstrap, pairs_left, rejection, similarity, verification
-from facelens.analyses.rejection import Risk, recognise, steps, verify_risk
+from facelens.analyses import bootstrap, pairs_left, rejection, similarity, templates_left, verification
+from facelens.analyses.identification import identify
+from facelens.analyses.plan import OPEN_RULES
+from facelens.analyses.rejection import Risk, identify_risk, recognise, steps, verify_risk
+from facelens.errors import InputError
 
 World = dict[str, Any]
 
@@ -365,6 +368,9 @@ def test_recognition_of_equal_faces_takes_the_smaller_id_and_is_not_right() -> N
     found = recognise(vectors, vectors, np.array([9, 8, 7, 6, 5, 4]), identity, far=0.5, rule="nearest")
     assert found.right.tolist() == [0, 0, 0, 0, 1, 1]
     assert found.mate.tolist() == [8, 9, 6, 7, 4, 5] and found.other.tolist() == [6, 6, 8, 8, 6, 6]
+    assert not found.missed.any()
+    strict = recognise(vectors, vectors, np.array([9, 8, 7, 6, 5, 4]), identity, far=0.1)
+    assert strict.threshold is None and (strict.missed == 1).all()  # genuine pairs score as high as impostors, no more
 
 
 def test_recognition_in_tiles_and_with_a_threshold_of_some_people(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,3 +399,300 @@ def test_recognition_where_there_is_nothing_to_confuse() -> None:
     assert np.isnan(found.missed).all() and np.isnan(found.other_score).all()
     nothing = np.zeros((0, 4))
     assert len(recognise(nothing, nothing, np.zeros(0, np.int64), np.zeros(0, np.int32)).right) == 0
+
+
+class Divided:
+    """Who is enrolled, by rows of what was given."""
+
+    def __init__(self, given: World, seed: int = 0) -> None:
+        faces = pairs_left.usable(given["query"], given["gallery"], given["ids"], given["identity"])
+        setting = templates_left.divided(faces, given["ids"], seed=seed)
+        self.template = {int(faces.rows[i]): int(t) for i, t in zip(setting.picture, setting.template)}
+        self.probe = [int(row) for row in faces.rows[setting.probe]]
+        self.own = dict(zip(self.probe, setting.own.tolist()))
+        self.part = [1 if t < setting.first else 2 for t in range(setting.templates)]
+        self.pictures = [[row for row, own in self.template.items() if own == t] for t in range(setting.templates)]
+
+
+def naive_templates(
+    given: World, setting: Divided, kept: np.ndarray, weight: np.ndarray, *, last: np.ndarray
+) -> list[np.ndarray | None]:
+    """The weighted mean of the pictures kept of each template, None where there is none left."""
+    made: list[np.ndarray | None] = []
+    for rows in setting.pictures:
+        left = [row for row in rows if kept[row]]
+        total = sum((weight[row] * given["gallery"][row] for row in left), np.zeros(given["gallery"].shape[1]))
+        made.append(total / np.linalg.norm(total) if left else None)
+    return made
+
+
+@pytest.mark.parametrize("pictures", [1, 2, 3, 5, 8])
+def test_half_of_the_pictures_are_enrolled(pictures: int) -> None:
+    given = world(people=9, pictures=pictures)
+    given["identity"][: 2 * pictures] = [0] * pictures + list(range(50, 50 + pictures))  # some with one picture
+    setting = Divided(given)
+    assert sorted([*setting.template, *setting.probe]) == list(range(9 * pictures))
+    several = 8 if pictures > 1 else 0
+    assert len(setting.part) == several and setting.part.count(1) == (several + 1) // 2
+    for rows in setting.pictures:
+        assert len(rows) == (pictures + 1) // 2 and len({given["identity"][row] for row in rows}) == 1
+    for row, own in setting.own.items():
+        who = given["identity"][row]
+        assert own == (-1 if (given["identity"] == who).sum() == 1 else setting.template[
+            next(other for other in setting.template if given["identity"][other] == who)
+        ])  # fmt: skip
+    order = np.random.default_rng(3).permutation(9 * pictures)
+    again = Divided({name: array[order] for name, array in given.items()})
+    assert {order[row]: own for row, own in again.template.items()} == setting.template
+    if pictures > 1:
+        assert Divided(given, seed=1).template != setting.template
+
+
+@pytest.mark.parametrize("weights", ["equal", "inverse", "exponential"])
+@pytest.mark.parametrize("two", [False, True])
+def test_1_to_n_by_the_definition(two: bool, weights: str) -> None:
+    """Templates by loops; their rates and intervals by what evaluates galleries."""
+    given = world(people=14, pictures=5, two=two, seed=2)
+    given["identity"][5:10] = [80, 81, 82, 83, 84]  # strangers
+    given["values"] = np.abs(given["values"])
+    given["values"][20] = np.nan
+    setting = Divided(given, seed=3)
+    how: dict[str, Any] = {"fpir": 0.1, "weights": weights, "eps": 0.02, "tau": 0.7, "resamples": 25, "seed": 3}
+    found = identify_risk(**given, **how)
+    values, enrolled = given["values"], sorted(setting.template)
+    known = np.where(np.isnan(values), np.nanmedian(values[enrolled]), values)
+    weight = {"equal": np.ones(70), "inverse": 1 / (known + 0.02), "exponential": np.exp(-known / 0.7)}[weights]
+    order = np.where(np.isnan(values), -np.inf, values)
+    assert len(found.limit) > 8 and found.emptied[-1] > 0
+    seen = []
+    for step, limit in enumerate(found.limit):
+        kept = ~(values > limit)
+        empty = [rows for rows in setting.pictures if not kept[rows].any()]
+        for rows in empty:
+            kept[min(rows, key=lambda row: (order[row], given["ids"][row]))] = True
+        templates = np.array(naive_templates(given, setting, kept, weight, last=order))
+        expected = identify(
+            given["query"][setting.probe],
+            templates,
+            query_ids=given["ids"][setting.probe],
+            gallery_ids=-np.arange(1, len(templates) + 1),
+            query_identity=given["identity"][setting.probe],
+            gallery_identity=np.array([given["identity"][rows[0]] for rows in setting.pictures]),
+            part=np.array(setting.part, np.int8),
+            fpirs=(0.1,),
+            resamples=25,
+            seed=3,
+        )
+        point = expected.open[0]
+        assert 1 - found.error.value[step] == pytest.approx(point.rank1.value, abs=1e-12)
+        assert found.threshold[step] == pytest.approx(point.threshold, abs=1e-12)
+        limits = 1 - found.error.high[step], 1 - found.error.low[step]
+        assert limits == pytest.approx((point.rank1.low, point.rank1.high), abs=1e-12)
+        assert found.n[step] == expected.n_mated and found.emptied[step] == len(empty) and found.dropped[step] == 0
+        seen.append(found.error.value[step])
+    assert len(set(seen)) > 2
+    np.testing.assert_allclose(found.gain.value, found.error.value[0] - found.error.value)
+    assert found.gain.low[0] == found.gain.high[0] == 0
+    assert (found.gain.low[1:] <= found.gain.value[1:]).mean() > 0.8
+
+
+@pytest.mark.parametrize("rule", OPEN_RULES)
+@pytest.mark.parametrize("fpir", [0.02, 0.1, 0.3])
+def test_1_to_n_where_people_are_unenrolled(rule: str, fpir: float) -> None:
+    given = world(people=14, pictures=4, two=True, seed=4)
+    given["identity"][:4] = [80, 81, 82, 83]
+    setting = Divided(given)
+    found = identify_risk(**given, fpir=fpir, rule=rule, emptied="unenrol", resamples=10)
+    assert found.dropped[-1] > 0
+    for step, limit in enumerate(found.limit):
+        kept = given["values"] <= limit
+        templates = naive_templates(given, setting, kept, np.ones(56), last=given["values"])
+        rates = []
+        mated = 0
+        for part in (1, 2):
+            there = [t for t, one in enumerate(templates) if one is not None and setting.part[t] == part]
+            gone = [t for t, one in enumerate(templates) if one is None and setting.part[t] == part]
+            probes = [row for row in setting.probe if setting.own[row] not in gone]
+            expected = identify(
+                given["query"][probes],
+                np.array([templates[t] for t in there]),
+                query_ids=given["ids"][probes],
+                gallery_ids=-np.arange(1, len(there) + 1),
+                query_identity=given["identity"][probes],
+                gallery_identity=np.array([given["identity"][setting.pictures[t][0]] for t in there]),
+                fpirs=(fpir,),
+                rule=rule,
+                resamples=0,
+            )
+            rates.append(expected.open[0].rank1.value)
+            mated += expected.n_mated
+        assert 1 - found.error.value[step] == pytest.approx(np.mean(rates), abs=1e-12)
+        assert found.n[step] == mated and found.dropped[step] == found.n[0] - mated
+        assert found.emptied[step] == sum(one is None for one in templates)
+
+
+def test_1_to_n_other_orders_by_loops() -> None:
+    given = world(people=14, pictures=4, two=True, seed=4)
+    setting = Divided(given)
+    found = identify_risk(**given, fpir=0.1, resamples=0)
+    enrolled = [row for rows in setting.pictures for row in rows]
+    ids, who = given["ids"], given["identity"]
+
+    def errors(order: list[int]) -> list[float]:
+        made = []
+        for limit in found.limit:
+            count = int((given["values"][enrolled] > limit).sum())
+            kept = np.ones(56, bool)
+            kept[order[:count]] = False
+            for rows in setting.pictures:
+                if not kept[rows].any():
+                    kept[max(rows, key=order.index)] = True
+            templates = np.array(naive_templates(given, setting, kept, np.ones(56), last=given["values"]))
+            expected = identify(
+                given["query"][setting.probe],
+                templates,
+                query_ids=ids[setting.probe],
+                gallery_ids=-np.arange(1, 15),
+                query_identity=who[setting.probe],
+                gallery_identity=np.array([who[rows[0]] for rows in setting.pictures]),
+                part=np.array(setting.part, np.int8),
+                fpirs=(0.1,),
+                resamples=0,
+            )
+            thresholds.append(expected.open[0].thresholds)
+            made.append(1 - float(expected.open[0].rank1.value or 0))
+        return made
+
+    thresholds: list[tuple[float | None, ...]] = []
+    in_order = sorted(enrolled, key=lambda row: (setting.template[row], ids[row]))
+    generator = np.random.default_rng(0)
+    several = [errors([in_order[i] for i in generator.permutation(28)]) for _ in range(rejection.RANDOM)]
+    np.testing.assert_allclose(found.random, np.mean(several, axis=0), atol=1e-12)
+    first = thresholds[0]
+
+    def own_errors(row: int) -> tuple[float, float]:
+        scores = [given["query"][p] @ given["gallery"][row] for p in setting.probe if who[p] == who[row]]
+        threshold = first[setting.part[setting.template[row]] - 1]
+        return -float(np.mean([score < threshold for score in scores])), float(np.mean(scores))
+
+    np.testing.assert_allclose(found.best, errors(sorted(in_order, key=own_errors)), atol=1e-12)
+
+
+@pytest.mark.parametrize("emptied", ["keep", "unenrol"])
+def test_1_to_n_whatever_the_order_of_faces_the_axes_and_the_blocks(
+    emptied: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = world(people=14, two=True)
+    how: dict[str, Any] = {"fpir": 0.1, "resamples": 20, "emptied": emptied}
+    found = identify_risk(**given, **how)
+    order = np.random.default_rng(1).permutation(56)
+    same(found, identify_risk(**{name: array[order] for name, array in given.items()}, **how))
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(8, 8)))[0]
+    turned = {**given, "query": given["query"] @ turn, "gallery": given["gallery"] @ turn}
+    same(found, identify_risk(**turned, **how))
+    monkeypatch.setattr(templates_left, "MEMORY", 1)  # a probe at a time
+    same(found, identify_risk(**given, **how))
+
+
+def test_a_template_never_comes_to_nothing() -> None:
+    """Two pictures that are opposite have no mean; the surer one stands for the person."""
+    vectors = unit(np.random.default_rng(0).normal(size=(12, 4)))
+    identity = np.repeat([0, 1, 2], 4).astype(np.int32)
+    given: World = {
+        "query": vectors, "gallery": vectors, "ids": np.arange(12), "identity": identity, "values": np.arange(12.0),
+    }  # fmt: skip
+    one, other = Divided(given).pictures[0]
+    vectors[other] = -vectors[one]
+    faces = pairs_left.usable(vectors, vectors, given["ids"], identity)
+    setting = templates_left.divided(faces, given["ids"])
+    for last, surer in ((np.arange(6.0), one), (-np.arange(6.0), other)):
+        pools = templates_left.pooled(
+            vectors, setting, np.ones(6, np.int16), steps=1, last=last, weights=np.ones(6), unenrol=False
+        )
+        np.testing.assert_allclose(pools.vectors[0], vectors[surer])
+    assert np.isfinite(identify_risk(**given, fpir=0.3, resamples=0).error.value).all()
+
+
+@pytest.mark.parametrize(
+    ("identity", "why"),
+    [
+        (np.zeros(12), "every probe shows a person of the gallery, so there is no false alarm to count"),
+        (np.arange(12), "nobody is enrolled"),
+        (np.full(12, -1), "nobody is enrolled"),
+    ],
+)
+def test_1_to_n_where_there_is_no_rate(identity: np.ndarray, why: str) -> None:
+    found = identify_risk(**{**world(people=3), "identity": identity.astype(np.int32)}, fpir=0.1)
+    assert found.area.why == why and found.area.value is None
+    for values in (found.error.value, found.error.low, found.threshold, found.random, found.best, found.change.value):
+        assert np.isnan(values).all() and len(values) == len(found.coverage)
+
+
+def test_1_to_n_without_scores_or_support() -> None:
+    given = world(people=20)
+    found = identify_risk(**{**given, "values": np.full(80, np.nan)}, fpir=0.2, weights="inverse")
+    assert found.kept.tolist() == [80] and found.error.low[0] <= found.error.value[0] <= found.error.high[0]
+    assert found.random[0] == found.best[0] == found.error.value[0] and "no range" in found.area.why
+    assert "has no support" in identify_risk(**given, fpir=0.05, resamples=0).area.why
+    assert "cannot be reached" in identify_risk(**given, fpir=0.001, resamples=0).area.why
+    with pytest.raises(InputError, match="not negative"):
+        identify_risk(**{**given, "values": given["values"] - 9}, fpir=0.1, weights="inverse")
+
+
+def test_t6_noise_is_refused_and_errors_go() -> None:
+    """A tenth of the gallery's pictures is noise: variance finds it, and refusing it pays in both tasks."""
+    from facelens.analyses.ensemble import combined
+
+    rng = np.random.default_rng(0)
+    people, pictures = 50, 6
+    identity = np.repeat(np.arange(people), pictures).astype(np.int32)
+    n = len(identity)
+    true = rng.normal(size=(people, 32))[identity]
+    noisy = rng.permutation(n)[: n // 10]
+    members = []
+    for _ in range(4):
+        one = true + 0.7 * rng.normal(size=true.shape)
+        one[noisy] = rng.normal(size=(len(noisy), 32))
+        members.append(one)
+    ensemble = combined(members)
+    query = unit(true + 0.7 * rng.normal(size=true.shape)).astype(np.float32)
+    refused = np.argsort(ensemble.variance)[-(n // 10) :]
+    assert len(np.intersect1d(refused, noisy)) > 0.9 * len(noisy)
+    sides = query, ensemble.vectors, np.arange(n), identity, ensemble.variance
+    one = verify_risk(*sides, far=1e-2, refuse="gallery", resamples=200)
+    many = identify_risk(*sides, fpir=0.05, resamples=200)
+    for risk in (one, many):
+        at = int(np.searchsorted(-risk.coverage, -0.9))
+        assert risk.change.value[at] < -0.5 and risk.error.value[at] < 0.5 * risk.random[at]
+        assert risk.gain.low[at] >= 0 and risk.gain.high[at] > 0
+    assert one.gain.low[int(np.searchsorted(-one.coverage, -0.9))] > 0
+
+
+@pytest.mark.parametrize("rule", OPEN_RULES)
+def test_1_to_n_of_equal_scores(rule: str) -> None:
+    """One picture in each template, of few directions: many people and strangers score the same."""
+    rng = np.random.default_rng(7)
+    vectors = np.eye(9)[rng.integers(0, 9, 40)]
+    vectors[:30:2] = vectors[1:30:2]
+    identity = np.r_[np.repeat(np.arange(15), 2), np.arange(20, 30)].astype(np.int32)
+    given: World = {
+        "query": vectors, "gallery": vectors, "ids": np.arange(40), "identity": identity, "values": np.zeros(40),
+    }  # fmt: skip
+    setting = Divided(given)
+    for fpir in (0.05, 0.3, 0.5):
+        found = identify_risk(**given, fpir=fpir, rule=rule, resamples=30)
+        expected = identify(
+            vectors[setting.probe],
+            np.array([vectors[rows[0]] for rows in setting.pictures]),
+            query_ids=np.array(setting.probe),
+            gallery_ids=-np.arange(1, 16),
+            query_identity=identity[setting.probe],
+            gallery_identity=np.array([identity[rows[0]] for rows in setting.pictures]),
+            part=np.array(setting.part, np.int8),
+            fpirs=(fpir,),
+            rule=rule,
+            resamples=30,
+        ).open[0].rank1  # fmt: skip
+        assert 1 - found.error.value[0] == pytest.approx(expected.value, abs=1e-12)
+        limits = 1 - found.error.high[0], 1 - found.error.low[0]
+        assert limits == pytest.approx((expected.low, expected.high), abs=1e-12)
