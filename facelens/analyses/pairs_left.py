@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import similarity
+from facelens.analyses import similarity, verification
 from facelens.analyses.scores import Floats, Scores
 from facelens.images.faceset import Ids
 from facelens.progress import Tick, part_of, silent
@@ -149,6 +149,20 @@ class Left:
         self._left = np.cumsum(leaving[:, ::-1], axis=1)[:, ::-1][:, 1:].astype(np.float64)  # (C, S) pictures
         self._asking = self._left if both else np.bincount(codes, minlength=C).astype(np.float64)[:, None]
         self.n_impostor = self.impostors(np.ones((1, C), np.float32))[0].round().astype(np.int64)  # (S,)
+
+    @property
+    def undefined(self) -> str:
+        """Why no rate exists, or nothing."""
+        n, m = int(self.n_impostor[0]), int(self.n_genuine[0])
+        if n + m == 0:
+            return tr("no pair was compared")
+        if m == 0:
+            return tr("no genuine pair: nobody has two pictures that can be compared")
+        return "" if n else tr("one identity, so there is no impostor pair")
+
+    def why(self, far: float) -> str:
+        """Why there is no rate at this FAR, or none to rely on."""
+        return self.undefined or verification.support(far, int(self.n_impostor[0]))[1]
 
     def impostors(self, weights: NDArray[np.float32]) -> Array:
         """(B, S) weight of all impostor pairs that are left."""
@@ -304,22 +318,20 @@ def genuine(faces: Faces, *, tick: Tick = silent) -> Kind:
 def _guess(faces: Faces, leaves: Leaves, *, steps: int, share: float, both: bool) -> tuple[float, float]:
     """A score above which a share of the impostors left is found at every step, and how many pairs lie above it."""
     rows = np.sort(np.random.default_rng(0).choice(len(faces), SAMPLED, replace=False))
-    sample = faces.part(rows)
-    scores = similarity.all_pairs(
-        sample.query,
-        ids=rows,
-        identity=sample.codes,
-        against=sample.gallery if faces.ordered else None,
-        keep=SAMPLED * SAMPLED,
-    )
-    pairs = Pairs.of(sample, scores)
-    own = leaves[sample.rows]
-    gone = _gone(pairs.impostor, own, both=both)
+    codes, own = faces.codes[rows], leaves[faces.rows[rows]]
+    impostor = codes[:, None] != codes
+    if not faces.ordered:
+        impostor &= np.tri(SAMPLED, k=-1, dtype=bool)
+    scores = (faces.query[rows] @ faces.gallery[rows].T)[impostor]
+    gone = np.broadcast_to(own, impostor.shape)
+    gone = (np.minimum(gone, own[:, None]) if both else gone)[impostor]
+    order = np.argsort(-scores)
+    gone = gone[order]
     deepest = 0
     for step in np.unique(np.linspace(0, steps - 1, CHECKED).astype(int)):
         running = np.cumsum(gone > step)
         if len(running):
             deepest = max(deepest, int(np.searchsorted(running, share * running[-1] + AT_LEAST)))
-    if deepest >= len(pairs.impostor.score):
+    if deepest >= len(scores):
         return -np.inf, len(faces) ** 2 / (1 if faces.ordered else 2)
-    return float(pairs.impostor.score[deepest]), (deepest + 1) * (len(faces) / SAMPLED) ** 2
+    return float(scores[order[deepest]]), (deepest + 1) * (len(faces) / SAMPLED) ** 2

@@ -25,7 +25,6 @@ from facelens.analyses.plan import OPEN_RULES, RESAMPLES
 from facelens.analyses.scores import Floats
 from facelens.analyses.search import flat_pairs, pairs_of
 from facelens.analyses.templates_left import Found, Pooled, Setting
-from facelens.analyses.verification import support
 from facelens.errors import InputError
 from facelens.images.faceset import Ids
 from facelens.progress import Tick, part_of, silent
@@ -179,9 +178,7 @@ def verify_risk(
     left = Left(pairs, leaves, steps=len(refusal), both=both)
     tar, border = (each[0] for each in left.tar(far))
     notes = [*refusal.notes, *faces.notes]
-    why = _undefined(left)
-    if not why:
-        why = support(far, int(left.n_impostor[0]))[1]
+    if not left.undefined:
         notes += _from_where(refusal, far, left.n_impostor, tar)
     drawn = None
     if resamples and np.isfinite(tar[0]):
@@ -212,21 +209,9 @@ def verify_risk(
         best=best,
         emptied=none,
         dropped=none,
-        why=why,
+        why=left.why(far),
         notes=notes,
     )
-
-
-def _undefined(left: Left) -> str:
-    """Why no rate exists, or nothing."""
-    n, m = int(left.n_impostor[0]), int(left.n_genuine[0])
-    if n + m == 0:
-        return tr("no pair was compared")
-    if m == 0:
-        return tr("no genuine pair: nobody has two pictures that can be compared")
-    if n == 0:
-        return tr("one identity, so there is no impostor pair")
-    return ""
 
 
 def _from_where(refusal: Refusal, far: float, impostors: Counts, tar: Array) -> list[str]:
@@ -325,7 +310,6 @@ def identify_risk(
     found, pools = refused(leaves, np.where(np.isnan(values[own]), -np.inf, values[own]), 0)
     tpir, threshold = (each[0] for each in found.tpir())
     notes = [*refusal.notes, *faces.notes]
-    why = _why_none(found, setting) or _why_weak(fpir, min(found.strangers.values()))
     drawn, best, random = None, np.full(S, np.nan), np.full(S, np.nan)
     if np.isfinite(tpir[0]):
         notes.append(setting.how)
@@ -350,7 +334,7 @@ def identify_risk(
         best=best,
         emptied=pools.emptied,
         dropped=found.n[0] - found.n,
-        why=why,
+        why=found.why,
         notes=notes,
     )
 
@@ -383,24 +367,6 @@ def _worst_pictures(faces: Faces, setting: Setting, thresholds: Array) -> NDArra
     count = np.bincount(picture, minlength=E)
     share, mean = np.bincount(picture, missed, minlength=E) / count, np.bincount(picture, scores, minlength=E) / count
     return np.lexsort((mean, -share))
-
-
-def _why_none(found: Found, setting: Setting) -> str:
-    """Why there is no rate of searches, or nothing."""
-    if not setting.templates:
-        return tr("nobody is enrolled")
-    if not found.strangers:
-        return tr("every probe shows a person of the gallery, so there is no false alarm to count")
-    return ""
-
-
-def _why_weak(fpir: float, strangers: int) -> str:
-    """Why a rate of false alarms is not to be relied on, or nothing."""
-    if np.floor(fpir * strangers + 1e-9) < 1:
-        return tr("FPIR {fpir} cannot be reached with {n} searches of strangers", fpir=rate(fpir), n=strangers)
-    if fpir * strangers < 3 - 1e-9:
-        return tr("FPIR {fpir} has no support with {n} searches of strangers", fpir=rate(fpir), n=strangers)
-    return ""
 
 
 def recognise(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses import identification, similarity
+from facelens.analyses.measure import rate
 from facelens.analyses.pairs_left import Array, Faces, Leaves, from_lanes, in_lanes
 from facelens.analyses.plan import OPEN_RULES
 from facelens.analyses.scores import Floats
@@ -206,6 +207,20 @@ class Found:
                 top = np.take_along_axis(other[:, strangers], order, axis=1)
                 self._galleries.append((hits, of[known], top, of[strangers][order]))
                 self.strangers[gallery] = len(strangers)
+
+    @property
+    def why(self) -> str:
+        """Why there is no rate, or none to rely on; or nothing."""
+        if not self.n[0]:
+            return tr("nobody is enrolled")
+        if not self.strangers:
+            return tr("every probe shows a person of the gallery, so there is no false alarm to count")
+        n, fpir = min(self.strangers.values()), rate(self._fpir)
+        if np.floor(self._fpir * n + 1e-9) < 1:
+            return tr("FPIR {fpir} cannot be reached with {n} searches of strangers", fpir=fpir, n=n)
+        if self._fpir * n < 3 - 1e-9:
+            return tr("FPIR {fpir} has no support with {n} searches of strangers", fpir=fpir, n=n)
+        return ""
 
     def tpir(self, weights: NDArray[np.float32] | None = None, *, tick: Tick = silent) -> tuple[Array, Array]:
         """(B, S) twice: TPIR and threshold, means of the galleries; NaN where none says anything.
