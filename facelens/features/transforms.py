@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,10 @@ MARK = "facelens_transform"
 
 @dataclass(frozen=True)
 class Transform:
-    """A trained transform; `kind` and `options` build it, `source` and `target` name the models it stands between."""
+    """A transform; `kind` and `options` build it, `source` and `target` name the models it stands between.
+
+    `made` says how it came about, in whatever plain words and numbers its maker has (fitting.py writes them).
+    """
 
     kind: str
     dimensions_in: int
@@ -34,6 +37,7 @@ class Transform:
     module: nn.Module
     source: str = ""
     target: str = ""
+    made: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """Vectors of the one model brought into the other's space."""
@@ -59,6 +63,7 @@ def save(transform: Transform, path: Path) -> None:
         "options": dict(transform.options),
         "source": transform.source,
         "target": transform.target,
+        "made": dict(transform.made),
     }
     write_tensors(path, transform.module.state_dict(), {MARK: json.dumps(said)})
 
@@ -74,7 +79,8 @@ def load(path: Path) -> Transform:
         sides = int(said["dimensions_in"]), int(said["dimensions"])
         module = TRANSFORMS[said["kind"]](*sides, **said["options"])
         module.load_state_dict(tensors)
-        return Transform(said["kind"], *sides, said["options"], module.eval(), said["source"], said["target"])
+        made = dict(said.get("made", {}))  # absent in files of earlier versions
+        return Transform(said["kind"], *sides, said["options"], module.eval(), said["source"], said["target"], made)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             tr("{name} is no transform FaceLens can read.", name=escaped(path.name)), details=str(error)
