@@ -22,6 +22,12 @@ def sample_models() -> tuple[Path, ...]:
     return tuple(sorted((sample_data() / "checkpoints").glob("*.safetensors")))
 
 
+def sample_transforms() -> dict[str, Path]:
+    """Transforms that come with the sample checkpoints: file of each model of the sample ensemble."""
+    folder = sample_data() / "checkpoints" / "transforms"
+    return {name: folder / f"m2m_{name}.gallery.safetensors" for name in ("plain", "residual")}
+
+
 def _folder(name: str) -> Path:
     # A wheel carries the folders inside the package. A checkout has no bundle: there they lie beside the package,
     # and the path is returned even while the folder is still to be made.

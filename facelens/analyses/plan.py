@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 ALL_PAIRS = "all pairs"
 PARTS = ("verification", "identification", "retrieval")
@@ -39,3 +40,61 @@ class Plan:
     empty_templates: str = "missing"  # of EMPTY
     resamples: int = RESAMPLES  # 0: no intervals
     seed: int = 0
+
+
+MODES = ("m2m", "unified")  # into the space of the query model; both sides into a new one
+METHODS = ("auto", "ridge", "procrustes", "rbt")  # of fitting a transform, see features.fitting
+QUERIES = ("target", "ensemble")
+REFUSE = ("both", "gallery")
+EMPTIED = ("keep", "unenrol")
+WEIGHTS = ("equal", "inverse", "exponential")
+RECOGNISED = ("pairs", "nearest")
+VARIANCE = "variance"
+
+
+@dataclass(frozen=True)
+class EnsemblePlan:
+    """Which models are put together, how they come into one space, and by what pictures are refused."""
+
+    members: tuple[str, ...] = ()  # models by name; none named: all that have vectors
+    target: str = ""  # the query model, whose space is common; not named: model B where it is a member, else the last
+    mode: str = "m2m"  # of MODES
+    method: str = "auto"  # of METHODS
+    copies: int = 1  # transforms of each member, fitted on people drawn anew: diversity D-T
+    files: tuple[tuple[str, str], ...] = ()  # model, file of a transform that was fitted elsewhere
+    fitted_on: str = ""  # a filter: the pictures transforms are fitted on; "": half of the people
+    queries: str = "target"  # who is compared with the ensemble: the "target" model, or the "ensemble" itself
+    by: str = VARIANCE  # the score pictures are refused by, or a column
+    lower: bool = False  # whether pictures with low values are refused first
+    far: float = 1e-3
+    fpir: float = 1e-2
+    refuse: str = "both"  # 1:1: pairs of which "both" pictures must be kept, or only the one of the "gallery"
+    emptied: str = "keep"  # 1:N: a template that lost all its pictures "keep"s the best one, or is "unenrol"led
+    weights: str = "equal"  # 1:N: of the pictures of a template; "inverse" 1 / u, "exponential" exp(-u / mean u)
+    right: str = "pairs"  # when a face counts as recognised, see rejection.RULES
+    resamples: int = 500
+    seed: int = 0
+
+    def renamed(self, name: str, to: str) -> EnsemblePlan:
+        """With a model under another name, or without it where that is "".
+
+        >>> EnsemblePlan(members=("a", "b"), target="a").renamed("a", "c").members
+        ('c', 'b')
+        """
+        members = tuple(filter(None, (to if one == name else one for one in self.members)))
+        files = tuple((to if one == name else one, file) for one, file in self.files if to or one != name)
+        return replace(self, members=members, target=to if self.target == name else self.target, files=files)
+
+
+def resolved(plan: EnsemblePlan, names: Sequence[str], *, prefer: str = "") -> EnsemblePlan:
+    """The plan with members and target named, of the models `names` that have vectors.
+
+    >>> found = resolved(EnsemblePlan(), ("a", "b", "c"), prefer="b")
+    >>> found.members, found.target
+    (('a', 'b', 'c'), 'b')
+    """
+    members = tuple(name for name in (plan.members or names) if name in names)
+    target = plan.target
+    if target not in names:
+        target = prefer if prefer in members else (members[-1] if members else "")
+    return replace(plan, members=members, target=target)

@@ -63,6 +63,7 @@ class Risk:
     dropped: Counts  # (S,) 1:N: searches that no longer count because their person was un-enrolled
     area: Measure  # AURC
     notes: tuple[str, ...] = ()
+    why: str = ""  # there is no error, or there is one that must not be read as that at the rate asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -488,6 +489,7 @@ def _risk(
         dropped=dropped,
         area=area,
         notes=tuple(dict.fromkeys(notes)),
+        why=why,
     )
 
 

@@ -1,21 +1,40 @@
 """Uncertainty: several models look at a gallery; where they disagree, and what follows from it.
 
 Puts together what the other analyses work out: transforms into one space (features/fitting), the ensemble and its
-variance (ensemble), what refusing does (rejection).
+variance (ensemble), what refusing does (rejection), what further members bring (diversity).
+
+People the transforms were fitted on are not shown: their pictures would look surer than they are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses import ensemble, rejection
+from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
+from facelens.analyses.plan import VARIANCE, EnsemblePlan
 from facelens.analyses.rejection import Recognition, Risk
-from facelens.images.faceset import Ids
+from facelens.errors import InputError
+from facelens.features.featureset import FeatureSet
+from facelens.images.faceset import FaceSet, Ids, Labels, Rows
+from facelens.progress import Tick, offer, part_of, silent
+from facelens.words import escaped, plural, tr
+
+if TYPE_CHECKING:
+    from facelens.features.fitting import Fit
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.float32]
+
+AMONG = 3000  # faces among which members and sizes are compared; all of them would take too long beyond
+REVERSED = 0.1  # rank correlation of variance and vector length from which variance is not to be trusted
 
 
 @dataclass(frozen=True)
@@ -57,9 +76,528 @@ class Uncertainty:
     shown_people: int
     together: Measure  # TAR of the ensemble, nothing refused
     by: str  # the score pictures are refused by: "variance" or a column
-    values: Array  # (N,) that score; higher is refused first
+    values: Array  # (N,) that score; higher is refused first, so where `lower` it is the negative
+    lower: bool = False  # whether low values of the score are refused first
     verification: Risk | None = None
     identification: Risk | None = None
     recognition: Recognition | None = None
     sizes: tuple[Size, ...] = ()
+    weighted: Measure = field(default_factory=lambda: Measure.none(""))  # TPIR with weighted templates, none refused
+    problems: tuple[str, ...] = ()  # reasons not to trust the variance
     notes: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part is there."""
+        return self.identification is not None
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a new query model changes, the gallery's pictures being gone: their stored vectors are mapped anew."""
+
+    old: str
+    new: str
+    rows: tuple[tuple[str, Measure, Measure], ...]  # what is measured, with the old query model, with the new one
+    notes: tuple[str, ...] = ()
+
+
+def assess(
+    faces: FaceSet,
+    plan: EnsemblePlan,
+    *,
+    features: Mapping[str, FeatureSet],
+    networks: Mapping[str, str] | None = None,
+    fitting: Ids | None = None,
+    excluded: Ids | None = None,
+    folder: Path | None = None,
+    tick: Tick = silent,
+) -> Uncertainty:
+    """Everything the plan asks of an ensemble. Members and target are named in it and have vectors in `features`.
+
+    `fitting` are the faces transforms are fitted on; without it half of the people. `folder` keeps fitted transforms.
+    What is there first, the variance, is offered to whoever watches.
+    """
+    common = _common(
+        faces,
+        plan,
+        features=features,
+        fitting=fitting,
+        excluded=excluded,
+        folder=folder,
+        tick=part_of(tick, 0, 4),
+    )
+    made = ensemble.combined(common.members)
+    apart = ensemble.apart(common.members)
+    notes = list(common.notes)
+    values, by_notes = _values(faces, common, plan, made.variance)
+    notes += by_notes
+    problems = _doubts(common, features, made.variance)
+    members = tuple(
+        Member(
+            name=each.name,
+            network=(networks or {}).get(each.model, ""),
+            dimensions=features[each.model].dimensions,
+            how=each.how,
+            why=each.why,
+            alone=Measure.none(tr("being worked out")),
+        )
+        for each in common.parts
+    )
+    found = Uncertainty(
+        ids=common.ids,
+        variance=made.variance,
+        apart=apart,
+        members=members,
+        target=plan.target if plan.mode == "m2m" else "",
+        mode=plan.mode,
+        fitted_people=common.fitted_people,
+        fitted_faces=common.fitted_faces,
+        shown_people=len(np.unique(common.identity[common.identity >= 0])),
+        together=Measure.none(tr("being worked out")),
+        by=plan.by,
+        values=values,
+        lower=plan.by != VARIANCE and plan.lower,
+        problems=tuple(problems),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    offer(tick, found)
+    query = common.query if plan.queries == "target" else made.vectors
+    sides = query, made.vectors, common.ids, common.identity
+    recognised = rejection.recognise(*sides, far=plan.far, rule=plan.right, tick=part_of(tick, 4, 12))
+    found = replace(found, recognition=recognised)
+    verified = rejection.verify_risk(
+        *sides,
+        values,
+        far=plan.far,
+        refuse=plan.refuse,
+        resamples=plan.resamples,
+        seed=plan.seed,
+        tick=part_of(tick, 5, 12),
+    )
+    found = replace(found, verification=verified, together=_at_first(verified))
+    offer(tick, found)
+    identified = _identified(sides, values, plan, tick=part_of(tick, 6, 12))
+    weighted = _identified(
+        sides, np.clip(made.variance, 1e-6, None), replace(plan, weights="inverse"), most=1, tick=part_of(tick, 7, 12)
+    )
+    found = replace(found, identification=identified, weighted=_at_first(weighted))
+    offer(tick, found)
+    return _compared(found, common, features, query, plan, tick=part_of(tick, 2, 3))
+
+
+def update_query(
+    faces: FaceSet,
+    plan: EnsemblePlan,
+    *,
+    target: str,
+    features: Mapping[str, FeatureSet],
+    networks: Mapping[str, str] | None = None,
+    fitting: Ids | None = None,
+    excluded: Ids | None = None,
+    folder: Path | None = None,
+    tick: Tick = silent,
+) -> Update:
+    """A gallery of stored vectors, searched with the plan's target, and then with another query model."""
+    if target == plan.target:
+        raise InputError(tr("{name} is the query model already.", name=escaped(target)), hint=tr("Choose another."))
+    plan = replace(plan, mode="m2m", members=tuple(name for name in plan.members if name != target))
+    measures: dict[str, list[Measure]] = {}
+    notes: list[str] = []
+    for turn, name in enumerate((plan.target, target)):
+        asked = replace(plan, target=name, files=plan.files if turn == 0 else ())
+        common = _common(
+            faces,
+            asked,
+            features=features,
+            fitting=fitting,
+            excluded=excluded,
+            folder=folder,
+            tick=part_of(tick, 2 * turn, 4),
+        )
+        notes += common.notes
+        gallery = ensemble.combined(common.members).vectors if len(common.members) > 1 else common.members[0]
+        sides = common.query, gallery, common.ids, common.identity
+        ticks = part_of(tick, 2 * turn + 1, 4)
+        flat = np.zeros(len(common.ids))
+        one = rejection.verify_risk(
+            *sides, flat, far=plan.far, resamples=plan.resamples, seed=plan.seed, most=1, tick=part_of(ticks, 0, 2)
+        )
+        many = _identified(sides, flat, plan, most=1, tick=part_of(ticks, 1, 2))
+        measures.setdefault("1:1", []).append(_at_first(one))
+        measures.setdefault("1:N", []).append(_at_first(many))
+    rows = tuple((name, pair[0], pair[1]) for name, pair in measures.items())
+    return Update(plan.target, target, rows, tuple(dict.fromkeys(notes)))
+
+
+# One space
+
+
+@dataclass(frozen=True)
+class _Part:
+    name: str  # of the member
+    model: str
+    how: str
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Common:
+    """The faces that are shown, as every member and the queries see them in one space."""
+
+    ids: Ids
+    rows: Rows  # of the FaceSet
+    identity: NDArray[np.int32]
+    parts: tuple[_Part, ...]
+    members: list[Floats]  # (N, D) unit each
+    query: Floats
+    fitted_people: int
+    fitted_faces: int
+    notes: tuple[str, ...]
+
+
+def _common(
+    faces: FaceSet,
+    plan: EnsemblePlan,
+    *,
+    features: Mapping[str, FeatureSet],
+    fitting: Ids | None,
+    excluded: Ids | None,
+    folder: Path | None,
+    tick: Tick,
+) -> _Common:
+    """Fit what has to be fitted, map, and leave out the people it was fitted on."""
+    models = tuple(dict.fromkeys((*plan.members, plan.target)))
+    rows, notes = _usable(faces, models, features, excluded)
+    identity = faces.identity.codes[rows]
+    files = dict(plan.files)
+    needed = [name for name in models if name not in files and not (plan.mode == "m2m" and name == plan.target)]
+    fits = np.zeros(len(rows), bool)
+    if needed:
+        fits = _fits(faces, rows, identity, fitting, plan)
+    people = np.unique(identity[fits & (identity >= 0)])
+    shown = ~fits & ~np.isin(identity, people)
+    if not shown.any():
+        raise InputError(
+            tr("No face is left to show: transforms are fitted on all people."),
+            hint=tr("Fit on some of the people, or on another gallery."),
+        )
+    ids, to_fit = faces.ids[rows[shown]], faces.ids[rows[fits]]
+    maps, doubts = _maps(
+        plan, models, needed, features, to_fit, identity[fits], folder=folder, tick=part_of(tick, 0, 2)
+    )
+    parts, members = [], []
+    for name in plan.members:
+        for number, one in enumerate(maps[name]):
+            called = name if len(maps[name]) == 1 else f"{name} ({number + 1})"
+            parts.append(_Part(called, name, one.how, one.why))
+            members.append(one(features[name].unit(ids)[0]))
+    query = maps[plan.target][0](features[plan.target].unit(ids)[0])
+    return _Common(
+        ids,
+        rows[shown],
+        identity[shown],
+        tuple(parts),
+        members,
+        query,
+        len(people) or int(fits.sum()),
+        int(fits.sum()),
+        (*notes, *doubts),
+    )
+
+
+def _usable(
+    faces: FaceSet, models: Sequence[str], features: Mapping[str, FeatureSet], excluded: Ids | None
+) -> tuple[Rows, list[str]]:
+    """Rows of the faces that every model has a vector of."""
+    kept = np.ones(len(faces), bool)
+    if excluded is not None:
+        kept[faces.rows_of(excluded)] = False
+    known = kept.copy()
+    for name in models:
+        known &= features[name].rows_of(faces.ids)[1]
+    if not known.any():
+        raise InputError(
+            tr("No face has a vector of every model of the ensemble."), hint=tr("Embed the gallery with all of them.")
+        )
+    lost = int((kept & ~known).sum())
+    notes = []
+    if lost:
+        words = (
+            "{n} face is left out: a model has no vector of it.",
+            "{n} faces are left out: a model has no vector of them.",
+        )
+        notes.append(plural(lost, *words))
+    return np.flatnonzero(known).astype(np.int64), notes
+
+
+def _fits(
+    faces: FaceSet, rows: Rows, identity: NDArray[np.int32], fitting: Ids | None, plan: EnsemblePlan
+) -> NDArray[np.bool_]:
+    """Which of the faces at `rows` transforms are fitted on."""
+    from facelens.features.fitting import people_split
+
+    if fitting is not None:
+        chosen = np.isin(faces.ids[rows], fitting)
+        if not chosen.any():
+            raise InputError(
+                tr("No face passes the filter of what transforms are fitted on."), hint=tr("Change it, or empty it.")
+            )
+        return chosen
+    names = [faces.identity.name(int(row)) or f"\0{faces.ids[row]}" for row in rows]
+    return people_split(names, seed=plan.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """How vectors of one model come into the common space; without a transform they lie there already."""
+
+    how: str
+    why: str = ""
+    transform: Callable[[Floats], Floats] | None = None
+
+    def __call__(self, vectors: Floats) -> Floats:
+        return vectors if self.transform is None else self.transform(vectors)
+
+
+def _maps(
+    plan: EnsemblePlan,
+    models: Sequence[str],
+    needed: Sequence[str],
+    features: Mapping[str, FeatureSet],
+    ids: Ids,
+    labels: NDArray[np.int32],
+    *,
+    folder: Path | None,
+    tick: Tick,
+) -> tuple[dict[str, list[_Map]], list[str]]:
+    """How each model comes into the common space, several ways where copies are asked for; and what speaks against."""
+    files = dict(plan.files)
+    maps = {name: [_from_file(Path(files[name]), features[name])] for name in models if name in files}
+    if plan.mode == "m2m" and plan.target not in maps:
+        maps[plan.target] = [_Map("itself")]
+    if not needed:
+        return maps, []
+    fitted = _fitted(plan, needed, features, ids, labels, folder=folder, tick=tick)
+    notes = []
+    for name, fits in fitted.items():
+        maps[name] = [_Map(one.method, one.why, one.transform) for one in fits]
+        notes += [note for one in fits for note in one.notes]
+    return maps, list(dict.fromkeys(notes))
+
+
+def _from_file(path: Path, source: FeatureSet) -> _Map:
+    from facelens.features import transforms
+
+    found = transforms.load(path)
+    if found.dimensions_in != source.dimensions:
+        raise InputError(
+            tr(
+                "{file} takes {a} dimensions, {name} has {b}.",
+                file=escaped(path.name),
+                a=found.dimensions_in,
+                name=escaped(source.provenance.model),
+                b=source.dimensions,
+            ),
+            hint=tr("Choose the transform of this model, or fit one here."),
+        )
+    return _Map("file", escaped(path.name), found)
+
+
+def _fitted(
+    plan: EnsemblePlan,
+    needed: Sequence[str],
+    features: Mapping[str, FeatureSet],
+    ids: Ids,
+    labels: NDArray[np.int32],
+    *,
+    folder: Path | None,
+    tick: Tick,
+) -> dict[str, Sequence[Fit]]:
+    """Transforms of the models that need one; those that are kept in `folder` are not fitted again."""
+    from facelens.features import fitting
+
+    unit = {name: features[name].unit(ids)[0] for name in dict.fromkeys((*needed, plan.target))}
+
+    def kept(name: str, make: Callable[[], Sequence[Fit]], *arrays: NDArray[np.generic]) -> Sequence[Fit]:
+        if folder is None:
+            return make()
+        settings = {"method": plan.method, "mode": plan.mode, "copies": plan.copies, "seed": plan.seed, "name": name}
+        return fitting.cached(folder, fitting.key(*arrays, labels, **settings), make)
+
+    if plan.mode == "unified":
+        members = [name for name in needed if name != plan.target]
+
+        def make_unified() -> Sequence[Fit]:
+            tick(0, 1, tr("Fitting into a common space"))
+            made = fitting.fit_unified(
+                [unit[name] for name in members],
+                unit[plan.target],
+                labels,
+                method=plan.method,
+                seed=plan.seed,
+                names=(*members, plan.target),
+                tick=tick,
+            )
+            return (*made.members, made.query)
+
+        fits = kept("unified", make_unified, *(unit[name] for name in (*members, plan.target)))
+        return {name: [one] for name, one in zip((*members, plan.target), fits, strict=True)}
+    found: dict[str, Sequence[Fit]] = {}
+    for number, name in enumerate(needed):
+        ticks = part_of(tick, number, len(needed))
+        ticks(0, 1, tr("Fitting {name}", name=name))
+        found[name] = kept(
+            name,
+            lambda name=name, ticks=ticks: fitting.copies(  # type: ignore[misc]
+                unit[name],
+                unit[plan.target],
+                labels,
+                plan.copies,
+                method=plan.method,
+                seed=plan.seed,
+                names=(name, plan.target),
+                tick=ticks,
+            ),
+            unit[name],
+            unit[plan.target],
+        )
+    return found
+
+
+def _values(faces: FaceSet, common: _Common, plan: EnsemblePlan, variance: Array) -> tuple[Array, list[str]]:
+    """The score pictures are refused by, higher first."""
+    if plan.by == VARIANCE:
+        return variance, []
+    column = faces.columns.get(plan.by)
+    if column is None or isinstance(column, Labels):
+        raise InputError(
+            tr("The gallery has no score {name}.", name=escaped(plan.by)), hint=tr("Choose another, or import it.")
+        )
+    values = np.asarray(column, np.float64)[common.rows]
+    missing = int(np.isnan(values).sum())
+    words = ("{n} face has no value, and is never refused.", "{n} faces have no value, and are never refused.")
+    return (-values if plan.lower else values), ([plural(missing, *words)] if missing else [])
+
+
+def _doubts(common: _Common, features: Mapping[str, FeatureSet], variance: Array) -> list[str]:
+    """Reasons not to trust the variance. Long vectors are of clear faces: where these vary most, it is reversed."""
+    lengths = [features[part.model] for part in common.parts]
+    rhos = []
+    for one in {found.provenance.fingerprint: found for found in lengths}.values():
+        rows, _ = one.rows_of(common.ids)
+        rho = spearman(one.norms[rows].astype(np.float64), variance, groups=common.identity)
+        if rho.value is not None:
+            rhos.append(rho.value if rho.low is None else rho.low)
+    if rhos and min(rhos) > REVERSED:
+        return [
+            tr(
+                "Variance is higher for faces with long vectors, as a rule the clear ones (ρ at least {rho}). "
+                "Transforms that were fitted on blurred or covered faces do this: fit them on clean ones.",
+                rho=f"{min(rhos):.2f}",
+            )
+        ]
+    return []
+
+
+# Numbers
+
+
+def _identified(
+    sides: tuple[Floats, Floats, Ids, NDArray[np.int32]],
+    values: Array,
+    plan: EnsemblePlan,
+    *,
+    most: int = rejection.MOST,
+    tick: Tick,
+) -> Risk:
+    return rejection.identify_risk(
+        *sides,
+        values,
+        fpir=plan.fpir,
+        emptied=plan.emptied,
+        weights=plan.weights,
+        resamples=plan.resamples,
+        seed=plan.seed,
+        most=most,
+        tick=tick,
+    )
+
+
+def _at_first(risk: Risk) -> Measure:
+    """TAR or TPIR with nothing refused."""
+    error = risk.error
+    if not len(error.value) or np.isnan(error.value[0]):
+        return Measure.none(risk.why or tr("no pair can be counted"))
+    made = Measure(1 - float(error.value[0]), n=int(risk.n[0]), why=risk.why, supported=not risk.why)
+    low, high = 1 - float(error.high[0]), 1 - float(error.low[0])
+    return made if np.isnan(low) else made.with_interval(low, high)
+
+
+def _compared(
+    found: Uncertainty,
+    common: _Common,
+    features: Mapping[str, FeatureSet],
+    query: Floats,
+    plan: EnsemblePlan,
+    *,
+    tick: Tick,
+) -> Uncertainty:
+    """What each member is worth by itself, and what further ones bring; among some thousand faces at most."""
+    from facelens.analyses import diversity
+
+    some, notes = _some(common.identity, plan.seed)
+    ids, identity = common.ids[some], common.identity[some]
+    members = [one[some] for one in common.members]
+    asks = query[some] if plan.queries == "target" else None
+    ticks = part_of(tick, 0, 2)
+
+    def tar(asking: Floats, answering: Floats, number: int) -> Measure:
+        risk = rejection.verify_risk(
+            asking,
+            answering,
+            ids,
+            identity,
+            np.zeros(len(ids)),
+            far=plan.far,
+            resamples=plan.resamples,
+            seed=plan.seed,
+            most=1,
+            tick=part_of(ticks, number, 2 * len(members)),
+        )
+        return _at_first(risk)
+
+    described = []
+    for i, (one, part, vectors) in enumerate(zip(found.members, common.parts, members, strict=True)):
+        alone = tar(vectors if asks is None else asks, vectors, 2 * i)
+        raw = alone
+        if one.how != "itself":
+            unmapped = features[part.model].unit(ids)[0]
+            raw = Measure.none(tr("other dimensions than the query model"))
+            if asks is not None and unmapped.shape == asks.shape:
+                raw = tar(asks, unmapped, 2 * i + 1)
+        described.append(replace(one, alone=alone, raw=raw))
+    sizes = diversity.sizes(
+        members,
+        query=asks,
+        models=[part.model for part in common.parts],
+        networks=[one.network for one in found.members],
+        ids=ids,
+        identity=identity,
+        far=plan.far,
+        fpir=plan.fpir,
+        seed=plan.seed,
+        tick=part_of(tick, 1, 2),
+    )
+    return replace(found, members=tuple(described), sizes=sizes, notes=tuple(dict.fromkeys((*found.notes, *notes))))
+
+
+def _some(identity: NDArray[np.int32], seed: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Places of the faces of some people, at most `AMONG`; all of them where there are fewer."""
+    if len(identity) <= AMONG:
+        return np.arange(len(identity)), []
+    people, counts = np.unique(identity, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(people))
+    taken = people[order[np.cumsum(counts[order]) <= AMONG]]
+    note = tr("Members are compared on {n} faces of {people} people.", n=AMONG, people=len(taken))
+    return np.flatnonzero(np.isin(identity, taken)), [note]

@@ -149,6 +149,36 @@ def named(workspace: Workspace) -> str:
     return tr("Needs identities, or a list of pairs; nobody in this gallery has a name.")
 
 
+def assessable(workspace: Workspace) -> str:
+    """Needs vectors of two models, or of one and several transforms."""
+    if reason := gallery_open(workspace) or model_loaded(workspace):
+        return reason
+    plan, n = workspace.resolved_ensemble, len(workspace.resolved_ensemble.members)
+    if n * plan.copies >= 2:
+        return ""
+    words = (
+        "Variance needs two models or more; {n} has vectors. Embed the gallery with a second one.",
+        "Variance needs two models or more; {n} have vectors. Embed the gallery with some.",
+    )
+    return plural(n, *words)
+
+
+def assessed(workspace: Workspace) -> str:
+    """Needs an ensemble that has said something."""
+    if reason := assessable(workspace):
+        return reason
+    return "" if workspace.uncertainty is not None else tr("The ensemble has not been asked yet (Ctrl+U).")
+
+
+def rejected(workspace: Workspace) -> str:
+    """Needs a curve of what refusing does."""
+    if reason := assessed(workspace):
+        return reason
+    found = workspace.uncertainty
+    there = found is not None and found.verification is not None
+    return "" if there else tr("What refusing does is still being worked out.")
+
+
 def evaluated(workspace: Workspace) -> str:
     """Needs a result."""
     if reason := evaluable(workspace):
@@ -241,6 +271,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("evaluate.latex", "Copy the table", "Analyse", (), "copy", "As LaTeX: operating points of models A and B, with intervals", needs=evaluated),
     Action("evaluate.policy", "Export threshold policy…", "Analyse", (), "export", "The threshold of the current operating point as JSON, with what it rests on", needs=verified),
     Action("evaluate.figure", "Export evaluation figures…", "Analyse", (), "image", "PNG, SVG or PDF of every curve and table, a file each", needs=evaluated),
+    Action("uncertainty.run", "Ensemble and variance", "Analyse", ("Ctrl+U",), "play", "Maps models into one space and orders the faces by how much they disagree", needs=assessable, line_above=True),
+    Action("uncertainty.show", "Show the uncertainty", "Analyse", (), "points", "Variance, what refusing does, and who is sure and wrong", needs=gallery_open),
+    Action("uncertainty.export", "Export refused faces…", "Analyse", (), "export", "CSV of the faces above the line, worst first, to re-enrol", needs=rejected),
+    Action("uncertainty.export_all", "Export scores of all faces…", "Analyse", (), "export", "CSV of every face with variance, percentile and who disagrees", needs=assessed),
+    Action("uncertainty.curve", "Export rejection curves…", "Analyse", (), "export", "CSV or JSON: errors at every share of faces kept, with intervals", needs=rejected),
+    Action("uncertainty.figure", "Export uncertainty figures…", "Analyse", (), "image", "PNG, SVG or PDF of histogram, curves and the three-row strip, a file each", needs=rejected),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),

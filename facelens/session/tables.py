@@ -153,12 +153,12 @@ def _thing(number: int, faces: FaceSet, *, of: str) -> tuple[str, str]:
 
 def write_csv(out: Path, evaluation: Evaluation, *, faces: FaceSet) -> Path:
     """Every measure as a line of `out`; beside it NAME-searches.csv and NAME-queries.csv, a line for each of them."""
-    written(out, _csv(MEASURES, _measure_rows(evaluation)))
+    written(out, csv_text(MEASURES, _measure_rows(evaluation)))
     searches, queries = list(_search_rows(evaluation, faces)), list(_query_rows(evaluation, faces))
     if searches:
-        written(out.with_name(f"{out.stem}-searches{out.suffix}"), _csv(SEARCHES, searches))
+        written(out.with_name(f"{out.stem}-searches{out.suffix}"), csv_text(SEARCHES, searches))
     if queries:
-        written(out.with_name(f"{out.stem}-queries{out.suffix}"), _csv(QUERIES, queries))
+        written(out.with_name(f"{out.stem}-queries{out.suffix}"), csv_text(QUERIES, queries))
     return out
 
 
@@ -176,7 +176,7 @@ QUERIES = (
 )  # fmt: skip
 
 
-def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(names)

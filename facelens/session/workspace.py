@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.plan import Plan
+from facelens.analyses.plan import VARIANCE, EnsemblePlan, Plan, resolved
 from facelens.images.doctor import Diagnosis
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
@@ -22,6 +22,7 @@ from facelens.session.selection import Selection
 
 if TYPE_CHECKING:  # what reads model files and what evaluates them is not needed before there is one
     from facelens.analyses.evaluation import Evaluation
+    from facelens.analyses.uncertainty import Uncertainty
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
     from facelens.session.draft import Draft
@@ -77,6 +78,14 @@ class Evaluated:
     evaluation: Evaluation
 
 
+@dataclass(frozen=True, eq=False)
+class Assessed:
+    """What an ensemble said, and the question it answered (Workspace.ensemble_question)."""
+
+    question: tuple[object, ...]
+    uncertainty: Uncertainty
+
+
 CROSSINGS = ("", "ab", "ba")  # each model by itself; queries of A in the gallery of B; of B in the gallery of A
 PLAN = Plan(nmi_mean="")  # of the window: clustering takes longer than all the rest, so it is asked for by itself
 KEPT_PAIRS = 14_000_000  # of all answers that are kept; two of LFW with two models, some 500 MB
@@ -123,6 +132,9 @@ class Workspace:
     crossing: str = ""  # of CROSSINGS
     evaluated: tuple[Evaluated, ...] = ()  # the last few, newest first
     operating: Operating = field(default_factory=Operating)
+    ensemble: EnsemblePlan = field(default_factory=EnsemblePlan)  # what an ensemble is asked for
+    assessed: Assessed | None = None
+    refusal: int = 0  # step of coverage: how many pictures are refused, see analyses.rejection
     draft: Draft | None = None  # what is to be trained next
     run: Run | None = None  # what is being trained, or was last
 
@@ -152,6 +164,29 @@ class Workspace:
         """The evaluation of exactly what is asked now; never one of other vectors, faces or rules."""
         found = (kept.evaluation for kept in self.evaluated if kept.question == self.question)
         return next(found, None) if self.evaluated and self.question else None
+
+    @cached_property
+    def resolved_ensemble(self) -> EnsemblePlan:
+        """The ensemble with its members and target named, of the models that have vectors."""
+        return resolved(self.ensemble, tuple(self.features), prefer=self.model_b)
+
+    @cached_property
+    def ensemble_question(self) -> tuple[object, ...]:
+        """What an ensemble would answer now; empty where it has fewer than two members. Equal ones, equal answers."""
+        plan = self.resolved_ensemble
+        if self.faces is None or len(plan.members) * plan.copies < 2:
+            return ()
+        names = dict.fromkeys((*plan.members, plan.target))
+        vectors = tuple((name, self.features[name].provenance.fingerprint, len(self.features[name])) for name in names)
+        column = self.faces.columns.get(plan.by)
+        values = hash(column.tobytes()) if column is not None and not isinstance(column, Labels) else 0
+        return (self.faces.digest, self.excluded.tobytes(), vectors, plan, values)
+
+    @property
+    def uncertainty(self) -> Uncertainty | None:
+        """What the ensemble says that is asked for now; never one of other vectors, faces or rules."""
+        kept = self.assessed
+        return kept.uncertainty if kept is not None and kept.question == self.ensemble_question else None
 
     @cached_property
     def shown(self) -> Rows:
@@ -235,7 +270,8 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     names = [one.card.name for one in workspace.models]
     kept = {slot: name if (name := getattr(workspace, slot)) in names else "" for slot in ("model_a", "model_b")}
     model = workspace.model if workspace.model in names else (names[0] if names else "")
-    evaluation = {"evaluated": (), "plan": PLAN, "crossing": "", "operating": Operating()}
+    evaluation: dict[str, object] = {"evaluated": (), "plan": PLAN, "crossing": "", "operating": Operating()}
+    evaluation |= {"ensemble": EnsemblePlan(), "assessed": None, "refusal": 0}
     return {"features": {}, "stored": {}, "model": model, **kept, **evaluation}
 
 
@@ -263,6 +299,16 @@ def with_model_columns(faces: FaceSet, features: Mapping[str, FeatureSet], store
             columns[SPREAD.format(kind=kind, name=name)] = measured
     mine = model_columns(features, stored)
     return faces if columns.keys() == faces.columns.keys() and not mine else replace(faces, columns=columns)
+
+
+def with_variance(faces: FaceSet, uncertainty: Uncertainty | None) -> FaceSet:
+    """The faces with the ensemble's variance as a column, NaN for those it was fitted on; without one, it goes."""
+    columns = {name: column for name, column in faces.columns.items() if name != VARIANCE}
+    if uncertainty is not None:
+        values = np.full(len(faces), np.nan, np.float32)
+        values[faces.rows_of(uncertainty.ids)] = uncertainty.variance
+        columns[VARIANCE] = values
+    return faces if columns.keys() == faces.columns.keys() and uncertainty is None else replace(faces, columns=columns)
 
 
 def unique_name(name: str, taken: tuple[str, ...]) -> str:

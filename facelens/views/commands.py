@@ -26,6 +26,7 @@ from facelens.views.sheets import BuildPairs, KeySheet, LimitsSheet, LocalData
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
+    from facelens.views.assessing import Assessing
     from facelens.views.evaluating import Evaluating
     from facelens.views.main_window import MainWindow
 
@@ -94,6 +95,12 @@ class Commands:
             "evaluate.latex": self._copy_latex,
             "evaluate.policy": self._export_policy,
             "evaluate.figure": self._export_curves,
+            "uncertainty.run": self._assess,
+            "uncertainty.show": lambda: window.stage.show_page("uncertainty"),
+            "uncertainty.export": lambda: self._export_faces(refused=True),
+            "uncertainty.export_all": lambda: self._export_faces(refused=False),
+            "uncertainty.curve": self._export_rejection,
+            "uncertainty.figure": self._export_uncertainty,
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
@@ -118,6 +125,13 @@ class Commands:
         from facelens.views.evaluating import Evaluating
 
         return Evaluating(self.window.desk)
+
+    @cached_property
+    def assessing(self) -> Assessing:
+        """Made when it is first asked for."""
+        from facelens.views.assessing import Assessing
+
+        return Assessing(self.window.desk)
 
     def run(self, id: str) -> None:
         """Do it; a stated failure becomes a notice."""
@@ -335,6 +349,30 @@ class Commands:
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.evaluating.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
+
+    # -- uncertainty
+
+    def _assess(self) -> None:
+        self.window.stage.show_page("uncertainty")
+        self.assessing.run()
+
+    def _export_faces(self, *, refused: bool) -> None:
+        suggested = f"{self.faces.name} {'refused' if refused else 'variance'}.csv"
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
+            self.assessing.export_faces(_with_ending(name, ".csv"), refused=refused)
+
+    def _export_rejection(self) -> None:
+        suggested = f"{self.faces.name} rejection.csv"
+        kinds = "CSV (*.csv);;JSON (*.json)"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export curves"), suggested, kinds)
+        if name:
+            self.assessing.export_curves(_with_ending(name, "." + (kind.split() or ["csv"])[0].lower()))
+
+    def _export_uncertainty(self) -> None:
+        suggested = f"{self.faces.name} uncertainty.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
+        if name:
+            self.assessing.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
 
     def _build(self, kind: str, folds: int, per_fold: int, seed: int) -> None:
         name = QFileDialog.getSaveFileName(self.window, tr("Save the list"), kind)[0]

@@ -136,6 +136,17 @@ def vertical_rule(height: int = 18) -> QFrame:
     return made
 
 
+def together(*parts: QWidget) -> QWidget:
+    """A label and its control, wrapped into the next line as one."""
+    made = QWidget()
+    row = QHBoxLayout(made)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(6)
+    for part in parts:
+        row.addWidget(part)
+    return made
+
+
 class Segmented(QWidget):
     """A switch between a few exclusive choices, given as (key, text); arrows move between them.
 

@@ -14,7 +14,16 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QWidge
 from facelens.analyses.plan import ALL_PAIRS, PARTS
 from facelens.images.faceset import CAMERA, Column, Labels
 from facelens.session.workspace import CROSSINGS, Workspace
-from facelens.views.controls import FlowLayout, Segmented, label, plain_tip, text_width, tool_button, vertical_rule
+from facelens.views.controls import (
+    FlowLayout,
+    Segmented,
+    label,
+    plain_tip,
+    text_width,
+    together,
+    tool_button,
+    vertical_rule,
+)
 from facelens.words import plural, tr
 
 
@@ -178,14 +187,14 @@ class EvaluationControls(QWidget):
         left = QWidget()
         flow = FlowLayout(left, gap=8)
         flow.setContentsMargins(12, 7, 0, 7)
-        flow.addWidget(_together(label(tr("Protocol"), name="sub"), self.protocol))
+        flow.addWidget(together(label(tr("Protocol"), name="sub"), self.protocol))
         flow.addWidget(self.part)
         self.groups = {  # a label and its control, by the field of the plan
-            one.field: _together(label(tr(one.name), name="sub"), self.conventions[one.field]) for one in CONVENTIONS
+            one.field: together(label(tr(one.name), name="sub"), self.conventions[one.field]) for one in CONVENTIONS
         }
-        self.groups["templates"] = _together(self.templates)
-        self.groups["breakdown"] = _together(label(tr("Breakdown"), name="sub"), self.breakdown)
-        self.groups["crossing"] = _together(label(tr("Compare"), name="sub"), self.crossing)
+        self.groups["templates"] = together(self.templates)
+        self.groups["breakdown"] = together(label(tr("Breakdown"), name="sub"), self.breakdown)
+        self.groups["crossing"] = together(label(tr("Compare"), name="sub"), self.crossing)
         for group in self.groups.values():
             flow.addWidget(group)
         self.method = label(name="sub")
@@ -317,14 +326,3 @@ def _divides(column: Column) -> bool:
         return 1 < len(column.names) <= max(2, len(column.codes) // 2)
     known = column[np.isfinite(column)]
     return len(known) > 0 and bool(known.min() < known.max())
-
-
-def _together(*parts: QWidget) -> QWidget:
-    """A label and its control, wrapped into the next line as one."""
-    made = QWidget()
-    row = QHBoxLayout(made)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(6)
-    for part in parts:
-        row.addWidget(part)
-    return made

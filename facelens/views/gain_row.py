@@ -76,11 +76,12 @@ def rate_gain(risk: Risk | None, step: int, title: str, why: str) -> Gain:
     error, first = (at(risk, risk.error, i) for i in (step, 0))
     if not error.defined or error.value is None:
         return Gain(title, tr("n/a"), under=error.why)
-    value = number(1 - error.value, _decimals(error))
+    decimals = max(_decimals(error), _decimals(first))
+    value = number(1 - error.value, decimals)
     if not step:
         return Gain(title, value, under=tr("nothing is refused"))
     gain = at(risk, risk.gain, step)
-    before = tr("from {value}", value=number(1 - first.value, _decimals(first))) if first.value is not None else ""
+    before = tr("from {value}", value=number(1 - first.value, decimals)) if first.value is not None else ""
     return Gain(title, value, before, gain.text(3, sign=True), _sign(gain))
 
 

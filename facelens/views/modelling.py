@@ -6,7 +6,7 @@ Holds no state: what is known is in the workspace, what is under way in the job 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from facelens.analyses.plan import EnsemblePlan
 from facelens.errors import FaceLensError, NeedsChoice
 from facelens.images.faceset import FaceSet, Rows
 from facelens.images.quarantine import Again
-from facelens.resources import sample_models
+from facelens.resources import sample_models, sample_transforms
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Stored, unique_name, with_model_columns
+from facelens.session.workspace import Stored, unique_name, with_model_columns, with_variance
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 SAMPLE_PAIR = ("old", "lce")  # of the sample checkpoints, those that are compared first
+SAMPLE_ENSEMBLE = ("new", "plain", "residual")  # those that are put together; the first one asks
 
 
 def vectors_root(desk: Desk) -> Path:
@@ -129,22 +131,52 @@ class Modelling:
         self.look_up(name)
 
     def load_sample(self) -> None:
-        """List the checkpoints that come with the sample gallery; `old` is A, its upgrade B, both are embedded."""
+        """List the checkpoints that come with the sample gallery and embed those that are shown first.
+
+        `old` is A, its upgrade B; three others are the ensemble.
+        """
         listed = {one.path for one in self.desk.workspace.models}
         paths = [path for path in sample_models() if path not in listed]
         first = tuple(path for path in paths if path.stem in SAMPLE_PAIR)
-        rest = tuple(path for path in paths if path not in first)
+        second = tuple(path for path in paths if path.stem in SAMPLE_ENSEMBLE)
+        rest = tuple(path for path in paths if path not in (*first, *second))
+        self._put_together(SAMPLE_ENSEMBLE)  # before any other two have vectors
         if first:
             self.load_all(first, then=self._on_pair)
+        if second:
+            self.load_all(second, then=self._on_ensemble)
+        else:
+            self._on_ensemble()
         if rest:
             self.load_all(rest, then=lambda: self._show(self.desk.workspace.model_b))
 
-    def _on_pair(self) -> None:
+    def _sampled(self, *stems: str) -> list[str]:
+        """Names of sample checkpoints, "" for one that is not listed."""
         named = {one.path.stem: one.card.name for one in self.desk.workspace.models if one.path in sample_models()}
-        a, b = (named.get(stem, "") for stem in SAMPLE_PAIR)
+        return [named.get(stem, "") for stem in stems]
+
+    def _on_pair(self) -> None:
+        a, b = self._sampled(*SAMPLE_PAIR)
         self.desk.store.update(model_a=a, model_b=b, initiator=self)
         self._show(b)
-        for name in filter(None, (a, b)):
+        self._embed_missing((a, b))
+
+    def _on_ensemble(self) -> None:
+        self._show(self.desk.workspace.model_b)
+        members = self._sampled(*SAMPLE_ENSEMBLE)
+        if all(members):
+            self._put_together(members)
+            self._embed_missing(members)
+
+    def _put_together(self, members: Sequence[str]) -> None:
+        """The sample ensemble, with the transforms that come with it."""
+        called = dict(zip(SAMPLE_ENSEMBLE, members, strict=True))
+        files = tuple((called[name], str(path)) for name, path in sample_transforms().items())
+        plan = EnsemblePlan(members=tuple(members), target=members[0], files=files)
+        self.desk.store.update(ensemble=plan, initiator=self)
+
+    def _embed_missing(self, names: Iterable[str]) -> None:
+        for name in filter(None, names):
             if not self._has_vectors(name):
                 self.embed(name)
 
@@ -169,7 +201,10 @@ class Modelling:
             if getattr(workspace, slot) == name:
                 changes[slot] = to
         if workspace.faces is not None:
-            changes["faces"] = with_model_columns(workspace.faces, features, stored)
+            faces = with_model_columns(workspace.faces, features, stored)
+            changes["faces"] = faces if keep else with_variance(faces, None)
+        if name in (*workspace.ensemble.members, workspace.ensemble.target):
+            changes["ensemble"] = workspace.ensemble.renamed(name, to)
         return changes
 
     def _ask_consent(self, error: NeedsChoice, path: Path, *, card: Card | None) -> None:
@@ -416,7 +451,7 @@ class Modelling:
         features = {name: found for name, found in workspace.features.items() if name not in workspace.stored}
         changes: dict[str, object] = {"features": features, "stored": {}}
         if workspace.faces is not None:
-            changes["faces"] = with_model_columns(workspace.faces, features, {})
+            changes["faces"] = with_variance(with_model_columns(workspace.faces, features, {}), None)
         self.desk.store.update(initiator=self, **changes)
 
     # -- vectors from and to elsewhere

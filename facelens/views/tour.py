@@ -19,11 +19,11 @@ from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.resources import sample_data
 from facelens.session import log
-from facelens.session.drawing import CHARTS
+from facelens.session.drawing import CHARTS, UNCERTAINTY
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
-from facelens.session.workspace import Evaluated, Operating
+from facelens.session.workspace import Assessed, Evaluated, Operating
 from facelens.views import theme
 from facelens.views.app import make_application
 from facelens.views.main_window import MainWindow
@@ -93,6 +93,7 @@ class Kept:
     room: Path  # a folder that is deleted after the tour
     once: set[Path] = field(default_factory=set)  # figures that are written
     evaluated: tuple[Evaluated, ...] = ()
+    assessed: Assessed | None = None
 
 
 class Guide:
@@ -158,6 +159,13 @@ class Guide:
         figures = [self.out / f"evaluation {chart}.png" for chart in CHARTS]
         self.window.commands.evaluating.export_figures(self.out / "evaluation.png")
         self.settle()
+        window = self.window
+        if window.store.workspace.uncertainty is not None:
+            window.commands.assessing.export_figures(self.out / "uncertainty.png")
+            self.settle()
+            window.commands.assessing.export_faces(self.out / "refused.csv", refused=True)
+            self.settle()
+            figures += [self.out / f"uncertainty {name}.png" for name in UNCERTAINTY] + [self.out / "refused.csv"]
         self.exported = [*paths, self.out / "selection.csv", *(path for path in figures if path.exists())]
         self.kept.once.update(self.exported)
 
@@ -238,6 +246,31 @@ def _retrieval(guide: Guide) -> None:
     page = guide.window.panel("evaluation")
     page.show_part("retrieval")  # type: ignore[attr-defined]
     page.retrieval.queries.tap(0, 0)  # type: ignore[attr-defined]
+
+
+def _uncertainty(guide: Guide) -> None:
+    """Three models in one space: where they disagree, and what refusing does."""
+    window, kept = guide.window, guide.kept
+    window.store.update(assessed=kept.assessed)
+    window.act("uncertainty.show")
+    guide.settle()
+    found = kept.assessed = window.store.workspace.assessed
+    risk = found.uncertainty.verification if found is not None else None
+    if risk is not None:
+        window.store.update(refusal=int(abs(risk.coverage - 0.9).argmin()))
+
+
+def _scatter(guide: Guide) -> None:
+    page = guide.window.panel("uncertainty")
+    page.compare_with(guide.score)  # type: ignore[attr-defined]
+
+
+def _members(guide: Guide) -> None:
+    found = guide.window.store.workspace.uncertainty
+    if found is not None:
+        worst = int(found.ids[np.nanargmax(found.variance)])
+        guide.window.store.update(selection=Selection(ids=np.array([worst], np.int64), current=worst))
+    guide.window.panel("uncertainty").show_below("members")  # type: ignore[attr-defined]
 
 
 def _training(guide: Guide) -> None:
@@ -326,6 +359,9 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("evaluation", _evaluation),
     ("identification", _identification),
     ("retrieval", _retrieval),
+    ("uncertainty", _uncertainty),
+    ("scatter", _scatter),
+    ("members", _members),
     ("training", _training),
     ("palette", _palette),
     ("drop", _drop),

@@ -31,4 +31,5 @@ PANELS = (
     Page("models", "Models", "models:ModelsPanel"),
     Page("training", "Training", "training:TrainingPanel"),
     Page("evaluation", "Evaluation", "evaluation:EvaluationPanel"),
+    Page("uncertainty", "Uncertainty", "uncertainty:UncertaintyPanel"),
 )
