@@ -325,13 +325,16 @@ def _guess(faces: Faces, leaves: Leaves, *, steps: int, share: float, both: bool
     scores = (faces.query[rows] @ faces.gallery[rows].T)[impostor]
     gone = np.broadcast_to(own, impostor.shape)
     gone = (np.minimum(gone, own[:, None]) if both else gone)[impostor]
-    order = np.argsort(-scores)
-    gone = gone[order]
+    few = min(len(scores), int(16 * (share * len(scores) + AT_LEAST)))
+    if not few:
+        return -np.inf, 0.0
+    highest = np.argpartition(-scores, few - 1)[:few]
+    highest = highest[np.argsort(-scores[highest])]
     deepest = 0
     for step in np.unique(np.linspace(0, steps - 1, CHECKED).astype(int)):
-        running = np.cumsum(gone > step)
-        if len(running):
-            deepest = max(deepest, int(np.searchsorted(running, share * running[-1] + AT_LEAST)))
+        wanted = share * np.count_nonzero(gone > step) + AT_LEAST
+        deepest = max(deepest, int(np.searchsorted(np.cumsum(gone[highest] > step), wanted)))
     if deepest >= len(scores):
         return -np.inf, len(faces) ** 2 / (1 if faces.ordered else 2)
-    return float(scores[order[deepest]]), (deepest + 1) * (len(faces) / SAMPLED) ** 2
+    deepest = min(deepest, few - 1)
+    return float(scores[highest[deepest]]), (deepest + 1) * (len(faces) / SAMPLED) ** 2
