@@ -17,7 +17,7 @@ from facelens.analyses.things import Searching
 from facelens.errors import InputError
 from facelens.features import exchange
 from facelens.features.featureset import FeatureSet
-from facelens.features.store import MANIFEST, Store, stores
+from facelens.features.store import MANIFEST, Store, fingerprint, stores
 from facelens.images import readers
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.protocol import Protocol
@@ -61,6 +61,8 @@ def open_stores(
     found = [_located(name, cache) for name in names]
     reading = _gallery_of(found, names, gallery, tick=tick)
     faces, notes = reading.faces, list(reading.notes)
+    if gallery is None:
+        _check_gallery(found, names, faces)
     test = reading.protocol
     if protocol is not None:
         test, left_out = readers.pairs_of(protocol, faces)
@@ -200,6 +202,24 @@ def _gallery_of(
     first = found[0]
     assert not isinstance(first, Store)
     return readers.Reading(exchange.faces_of(first, root=Path(names[0]).absolute().parent))
+
+
+def _check_gallery(found: Sequence[Store | Vectors], names: Sequence[str], faces: FaceSet) -> None:
+    """Pictures of two galleries may have the same paths, so it is where they lie that tells."""
+    kept = [(name, one, one.opened) for name, one in zip(names, found, strict=True) if isinstance(one, Store)]
+    places = [(name, one, opened.path) for name, one, opened in kept if opened is not None]
+    for name, one, path in places:
+        here = fingerprint(faces, weights=str(one.manifest["weights"]), card=one.card) == one.fingerprint
+        if not here and path.resolve() != places[0][2].resolve():
+            raise InputError(
+                tr(
+                    "{name} is of another gallery, {there}, not {here}.",
+                    name=escaped(name),
+                    there=escaped(str(path)),
+                    here=escaped(str(places[0][2])),
+                ),
+                hint=tr("Give stores of one gallery; where it has moved, say where it is: --gallery PATH."),
+            )
 
 
 def _features(name: str, one: Store | Vectors, faces: FaceSet) -> tuple[FeatureSet, list[str]]:

@@ -14,7 +14,8 @@ import pytest
 from facelens.__main__ import main
 from facelens.analyses.evaluation import evaluate_both
 from facelens.errors import InputError
-from facelens.features.store import Store
+from facelens.features.card import Card
+from facelens.features.store import Store, fingerprint
 from facelens.images import builder
 from facelens.images.faceset import FaceSet
 from facelens.session import tasks, vectors
@@ -61,6 +62,26 @@ def test_a_gallery_that_has_moved(world: World, tmp_path: Path) -> None:
     (other / "9.jpg").write_bytes(b"\xff\xd8")
     with pytest.raises(InputError, match="No vector of"):
         vectors.open_stores([str(world.old)], cache=world.cache, gallery=other.parent)
+
+
+def test_stores_of_two_galleries_with_the_same_names(world: World, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(world.gallery, copy)
+    other = stored(tasks.open_gallery(copy).faces, world.cache, "other", 0.5)
+    with pytest.raises(InputError, match="is of another gallery") as refused:
+        vectors.open_stores([str(world.old), str(other)], cache=world.cache)
+    assert "--gallery" in refused.value.hint
+    assert len(vectors.open_stores([str(world.old), str(other)], cache=world.cache, gallery=copy).features) == 2
+    # a list of a gallery lies in another place, yet shows the same pictures
+    with open(world.gallery / "list.csv", "w") as stream:
+        stream.writelines(["path,identity\n", *(f"{path.decode()},x\n" for path in world.faces.paths)])
+    faces = tasks.open_gallery(world.gallery / "list.csv").faces
+    card = Card("listed", "small_plain", dimensions=D)
+    name = fingerprint(faces, weights="w", card=card)
+    listed = Store.create(world.cache, name, card=card, weights="w", opened=faces.opened)
+    with listed.writer(total=len(faces)) as writer:
+        writer.append(faces.ids, vectors_of(world.faces, 0.5))
+    assert len(vectors.open_stores([str(world.old), str(listed.folder)], cache=world.cache).features) == 2
 
 
 def test_a_store_of_an_earlier_version(world: World) -> None:
