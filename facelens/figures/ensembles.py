@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
-from facelens.analyses.uncertainty import Size
+from facelens.analyses.uncertainty import Size, Uncertainty
 from facelens.errors import InputError
 from facelens.figures.charts import SUBJECT, Limits, Plot
 from facelens.figures.scales import Array
@@ -75,6 +75,27 @@ def size_range(measures: Sequence[Measure]) -> tuple[float, float]:
         return 0.0, 1.0
     spare = max(0.08 * (max(ends) - min(ends)), 0.002)
     return max(0.0, min(ends) - spare), min(1.0, max(ends) + spare)
+
+
+def best_of(found: Uncertainty) -> int | None:
+    """The member that is best by itself."""
+    values = [one.alone.value if one.alone.defined and one.alone.value is not None else -1.0 for one in found.members]
+    best = int(np.argmax(values)) if values else -1
+    return best if best >= 0 and values[best] >= 0 else None
+
+
+def together_words(found: Uncertainty) -> str:
+    """What is to be said where all together are worse than the best one."""
+    best, together = best_of(found), found.together
+    if best is None or not together.defined or together.value is None:
+        return ""
+    alone, name = found.members[best].alone, escaped(found.members[best].name)
+    if alone.value is None or together.value >= alone.value:
+        return ""
+    less = number(alone.value - together.value, 3)
+    if together.high is not None and alone.low is not None and together.high < alone.low:
+        return tr("Together is {less} below {name} alone: leave weak members out.", less=less, name=name)
+    return tr("Together is {less} below {name} alone; the intervals overlap.", less=less, name=name)
 
 
 # The figures

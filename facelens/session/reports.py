@@ -59,7 +59,8 @@ def _report_lines(report: Report, evaluation: Evaluation, faces: FaceSet) -> lis
     return told
 
 
-def _interval_words(resampled: str, resamples: int) -> str:
+def interval_words(resampled: str, resamples: int) -> str:
+    """Where intervals come from."""
     if not resamples:
         return tr("without intervals")
     what = tr("identities") if resampled != "pairs" else tr("pairs, because not all identities are known")
@@ -73,7 +74,7 @@ def _verification_lines(found: verification.Verification) -> list[str]:
             g=found.n_genuine,
             i=found.n_impostor,
             rule=found.rule,
-            intervals=_interval_words(found.resampled, found.resamples),
+            intervals=interval_words(found.resampled, found.resamples),
         ),
         *(f"  {note}" for note in found.notes),
     ]
@@ -84,8 +85,8 @@ def _verification_lines(found: verification.Verification) -> list[str]:
             rows.append([rate(point.target), shown, f"{point.far:.2e}", f"{point.false_matches:,}", point.tar.text()])
         else:
             rows.append([rate(point.target), point.tar.text()])
-    told += _table(rows)
-    told += _table(
+    told += table(rows)
+    told += table(
         [
             ["EER", found.eer.text()],
             ["AUC", found.auc.text()],
@@ -122,7 +123,7 @@ def _slice_lines(report: Report, plan: Plan) -> list[str]:
     for one in report.slices:
         counts = [f"{n:,}" for n in (one.faces, one.n_genuine, one.n_impostor)]
         rows.append([one.value, *counts, one.tar[at][1].text(), _rate_text(one.far[at][1]), one.eer.text()])
-    return told + _table(rows)
+    return told + table(rows)
 
 
 def _rate_text(measure: Measure) -> str:
@@ -147,7 +148,7 @@ def _confusable_lines(report: Report, faces: FaceSet) -> list[str]:
         if one.false_matches:
             who = f"{escaped(names[one.first])}, {escaped(names[one.second])}"
             rows.append([f"{one.false_matches:,}", f"{one.pairs:,}", number(one.best, 4), who])
-    return told + (_table(rows) if len(rows) > 1 else ["  " + tr("nobody")])
+    return told + (table(rows) if len(rows) > 1 else ["  " + tr("nobody")])
 
 
 def _identification_lines(report: Report) -> list[str]:
@@ -159,11 +160,11 @@ def _identification_lines(report: Report) -> list[str]:
             mated=found.n_mated,
             unmated=found.n_unmated,
             n=found.n_gallery,
-            intervals=_interval_words("identities", found.resamples),
+            intervals=interval_words("identities", found.resamples),
         ),
         *(f"  {line}" for line in (found.how, *found.notes) if line),
     ]
-    told += _table([[tr("rank {k}", k=rank), measure.text()] for rank, measure in found.ranks])
+    told += table([[tr("rank {k}", k=rank), measure.text()] for rank, measure in found.ranks])
     rows = [[tr("FPIR"), tr("rule"), tr("real FPIR"), tr("TPIR, rank 1"), tr("TPIR, any rank")]]
     for point in found.open:
         if point.rank1.defined:
@@ -171,7 +172,7 @@ def _identification_lines(report: Report) -> list[str]:
             rows.append([rate(point.target), *shown])
         else:
             rows.append([rate(point.target), point.rank1.text()])
-    return told + _table(rows)
+    return told + table(rows)
 
 
 def _retrieval_lines(report: Report) -> list[str]:
@@ -183,7 +184,7 @@ def _retrieval_lines(report: Report) -> list[str]:
             q=found.n_queries,
             g=found.n_gallery,
             s=found.n_skipped,
-            intervals=_interval_words("identities", found.resamples),
+            intervals=interval_words("identities", found.resamples),
         ),
         *(f"  {line}" for line in (found.how, *found.notes) if line),
     ]
@@ -194,7 +195,7 @@ def _retrieval_lines(report: Report) -> list[str]:
             [f"{name} ({mean})" if name == "NMI" else name, measure.text()]
             for name, measure in report.clustering.measures.items()
         ]
-    return told + _table(rows)
+    return told + table(rows)
 
 
 def _difference_lines(evaluation: Evaluation) -> list[str]:
@@ -212,21 +213,21 @@ def _difference_lines(evaluation: Evaluation) -> list[str]:
         ]
         rows = [[f"TAR @ {rate(point.target)}", point.tar.text(sign=True)] for point in paired.points]
         rows += [["EER", paired.eer.text(sign=True)], ["AUC", paired.auc.text(sign=True)]]
-        told += _table(rows)
+        told += table(rows)
     if evaluation.paired_search is not None:
         searched = evaluation.paired_search
         told += ["", tr("B minus A, searches"), *(f"  {note}" for note in searched.notes)]
         rows = [[tr("rank {k}", k=rank), measure.text(sign=True)] for rank, measure in searched.ranks]
         rows += [[f"TPIR @ {rate(target)}", measure.text(sign=True)] for target, measure in searched.open]
-        told += _table(rows)
+        told += table(rows)
     if evaluation.paired_retrieval is not None:
         found = evaluation.paired_retrieval
         told += ["", tr("B minus A, retrieval"), *(f"  {note}" for note in found.notes)]
-        told += _table([[name, measure.text(sign=True)] for name, measure in found.measures.items()])
+        told += table([[name, measure.text(sign=True)] for name, measure in found.measures.items()])
     return told
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns under each other; a short row ends in words that may run on."""
     if not rows:
         return []

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.uncertainty import Member, Size, Uncertainty
-from facelens.figures.ensembles import DIVERSITY, size_range
+from facelens.figures.ensembles import DIVERSITY, best_of, size_range, together_words
 from facelens.session.selection import Selection
 from facelens.views import theme
 from facelens.views.controls import Segmented, label
@@ -22,7 +22,7 @@ from facelens.views.frame import Places, split
 from facelens.views.panel import Desk
 from facelens.views.plots import Axis, Band, Chart, Mark, Point, Series
 from facelens.views.tables import Cell, Column, ResultTable, measure_cell, reason_row
-from facelens.words import escaped, number, plural, tr
+from facelens.words import escaped, plural, tr
 
 SLIM = 560  # px; under this width the face stands over the tables
 FACE = 0.38  # of the width for the face
@@ -165,7 +165,7 @@ class MembersPage(QWidget):
         )
         self.members.fill(columns, rows)
         self.members.mark(best if best is not None else -1)
-        self.warning.setText(warning(found))
+        self.warning.setText(together_words(found))
         self.warning.setVisible(bool(self.warning.text()))
 
     def _row(self, one: Member, *, best: bool) -> list[Cell]:
@@ -238,27 +238,6 @@ class MembersPage(QWidget):
 
     def _on_divided(self) -> None:
         self._divided = True
-
-
-def best_of(found: Uncertainty) -> int | None:
-    """The member that is best by itself."""
-    values = [one.alone.value if one.alone.defined and one.alone.value is not None else -1.0 for one in found.members]
-    best = int(np.argmax(values)) if values else -1
-    return best if best >= 0 and values[best] >= 0 else None
-
-
-def warning(found: Uncertainty) -> str:
-    """What is to be said where all together are worse than the best one."""
-    best, together = best_of(found), found.together
-    if best is None or not together.defined or together.value is None:
-        return ""
-    alone, name = found.members[best].alone, escaped(found.members[best].name)
-    if alone.value is None or together.value >= alone.value:
-        return ""
-    less = number(alone.value - together.value, 3)
-    if together.high is not None and alone.low is not None and together.high < alone.low:
-        return tr("Together is {less} below {name} alone: leave weak members out.", less=less, name=name)
-    return tr("Together is {less} below {name} alone; the intervals overlap.", less=less, name=name)
 
 
 def _cell(measure: Measure) -> Cell:
