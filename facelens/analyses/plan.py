@@ -71,7 +71,7 @@ class EnsemblePlan:
     refuse: str = "both"  # 1:1: pairs of which "both" pictures must be kept, or only the one of the "gallery"
     emptied: str = "keep"  # 1:N: a template that lost all its pictures "keep"s the best one, or is "unenrol"led
     weights: str = "equal"  # 1:N: of the pictures of a template; "inverse" 1 / u, "exponential" exp(-u / mean u)
-    right: str = "pairs"  # when a face counts as recognised, see rejection.RULES
+    right: str = "pairs"  # when a face counts as recognised, see rejection.recognise
     resamples: int = 500
     seed: int = 0
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from facelens.analyses import bootstrap, pairs_left, similarity, templates_left
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.pairs_left import Faces, Kind, Leaves, Left, Pairs
-from facelens.analyses.plan import OPEN_RULES, RESAMPLES
+from facelens.analyses.plan import EMPTIED, OPEN_RULES, RECOGNISED, REFUSE, RESAMPLES, WEIGHTS
 from facelens.analyses.scores import Floats
 from facelens.analyses.search import flat_pairs, pairs_of
 from facelens.analyses.templates_left import Found, Pooled, Setting
@@ -77,7 +77,7 @@ class Recognition:
     other_score: Array
     missed: NDArray[np.float32]  # (N,) share of its genuine pairs below the threshold, NaN without one
     threshold: float | None  # at the FAR of 1:1; None where there is none
-    rule: str  # of RULES
+    rule: str  # of RECOGNISED
     notes: tuple[str, ...] = ()
 
 
@@ -85,12 +85,8 @@ LOWEST = 0.4  # coverage at which steps end
 MOST = 120  # steps
 LEAST_DRAWS = 100
 WEIGHED = 4_000_000_000  # pairs weighed for intervals: of many pairs there are fewer draws
-REFUSE = ("both", "gallery")
-EMPTIED = ("keep", "unenrol")
-WEIGHTS = ("equal", "inverse", "exponential")
 EPS = 1e-3
 RANDOM = 5  # random orders of refusing, the mean of which is compared with
-RULES = ("pairs", "nearest")  # right: half of its genuine pairs are accepted and a mate is nearest; only the latter
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,8 +381,8 @@ def recognise(
     By `rule` "nearest" when its best mate is nearer than anybody else; by "pairs" when besides no more than half of its
     genuine pairs are missed at the threshold of `far`. Of equally near ones the smaller id is given.
     """
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}, not {rule!r}")
+    if rule not in RECOGNISED:
+        raise ValueError(f"rule must be one of {RECOGNISED}, not {rule!r}")
     N, ids = len(ids), np.asarray(ids, np.int64)
     found = pairs_left.usable(query, gallery, ids, identity, tick=tick)
     if len(found) > pairs_left.FACES:

@@ -373,7 +373,13 @@ def _maps(
 ) -> tuple[dict[str, list[_Map]], list[str]]:
     """How each model comes into the common space, several ways where copies are asked for; and what speaks against."""
     files = dict(plan.files)
-    maps = {name: [_from_file(Path(files[name]), features[name])] for name in models if name in files}
+    if plan.mode == "unified" and files and needed:
+        raise InputError(
+            tr("A common space of its own needs a transform of every model, or of none."),
+            hint=tr("Choose the files that are missing too, the query model's among them, or none."),
+        )
+    into = features[plan.target] if plan.mode == "m2m" else None
+    maps = {name: [_from_file(Path(files[name]), features[name], into)] for name in models if name in files}
     if plan.mode == "m2m" and plan.target not in maps:
         maps[plan.target] = [_Map("itself")]
     if not needed:
@@ -386,21 +392,21 @@ def _maps(
     return maps, list(dict.fromkeys(notes))
 
 
-def _from_file(path: Path, source: FeatureSet) -> _Map:
+def _from_file(path: Path, source: FeatureSet, target: FeatureSet | None) -> _Map:
+    """A transform of the source model, into the space of the target where there is one."""
     from facelens.features import transforms
 
     found = transforms.load(path)
-    if found.dimensions_in != source.dimensions:
-        raise InputError(
-            tr(
-                "{file} takes {a} dimensions, {name} has {b}.",
-                file=escaped(path.name),
-                a=found.dimensions_in,
-                name=escaped(source.provenance.model),
-                b=source.dimensions,
-            ),
-            hint=tr("Choose the transform of this model, or fit one here."),
-        )
+    sides = [("{file} takes {a} dimensions, {name} has {b}.", found.dimensions_in, source)]
+    if target is not None:
+        sides.append(("{file} gives {a} dimensions, {name} has {b}.", found.dimensions, target))
+    for words, dimensions, model in sides:
+        if dimensions != model.dimensions:
+            name = escaped(model.provenance.model)
+            raise InputError(
+                tr(words, file=escaped(path.name), a=dimensions, name=name, b=model.dimensions),
+                hint=tr("Choose the transform of this model, or fit one here."),
+            )
     return _Map("file", escaped(path.name), found)
 
 

@@ -124,6 +124,10 @@ def test_a_transform_of_a_file_maps_everybody(world: tuple, tmp_path: Path) -> N
     assert len(found.ids) == len(faces)
     with pytest.raises(InputError, match="takes 24 dimensions"):
         assess(faces, replace(plan, files=(("b", str(tmp_path / "a")),)), features=features)
+    with pytest.raises(InputError, match="gives 16 dimensions, b has 20"):
+        assess(faces, replace(plan, target="b", files=(("a", str(tmp_path / "a")),)), features=features)
+    with pytest.raises(InputError, match="of every model, or of none"):
+        assess(faces, replace(plan, mode="unified"), features=features)
 
 
 def test_a_filter_says_what_is_fitted_on(world: tuple) -> None:
