@@ -1,0 +1,237 @@
+"""What an ensemble says as lines of text, as the command prints it, and as one JSON file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from facelens.analyses.correlation import spearman
+from facelens.analyses.measure import Measure
+from facelens.analyses.plan import VARIANCE, EnsemblePlan
+from facelens.analyses.rejection import Risk
+from facelens.analyses.uncertainty import Member, Uncertainty, Update
+from facelens.figures.ensembles import together_words
+from facelens.figures.refusal import asked, at, compared, percent
+from facelens.images.faceset import FaceSet, Ids
+from facelens.session.refusals import summary
+from facelens.session.reports import interval_words, table
+from facelens.session.tables import json_text, plain, written
+from facelens.session.workspace import NORM
+from facelens.words import escaped, number, plural, tr
+
+QUANTILES = (10, 50, 90)
+SHARE = 0.05  # of the faces, refused where nobody says how many
+
+
+@dataclass(frozen=True, eq=False)
+class UncertaintyReport:
+    """What an ensemble said, at the step of refusing that is nearest to a share of the faces."""
+
+    faces: FaceSet
+    found: Uncertainty
+    plan: EnsemblePlan
+    share: float = SHARE
+    scores: tuple[str, ...] = ()  # columns the variance is compared with
+    update: Update | None = None
+    notes: tuple[str, ...] = ()  # of what was opened
+
+    @property
+    def step(self) -> int:
+        """Of the curves."""
+        risk = self.found.verification
+        return int(np.abs(risk.coverage - (1 - self.share)).argmin()) if risk is not None else 0
+
+    @property
+    def limit(self) -> float:
+        """Faces above it are refused."""
+        risk = self.found.verification
+        return float(risk.limit[self.step]) if risk is not None else np.inf
+
+    @property
+    def refused(self) -> Ids:
+        """Faces that are refused."""
+        return self.found.ids[self.found.values > self.limit]
+
+    def quantiles(self) -> dict[str, float]:
+        """Percentiles of the variance."""
+        known = self.found.variance[np.isfinite(self.found.variance)]
+        return {f"p{q}": float(np.percentile(known, q)) for q in QUANTILES} if len(known) else {}
+
+    def correlations(self) -> dict[str, Measure]:
+        """Rank correlation of the variance with each score, and with the length of each member's vectors."""
+        rows = self.faces.rows_of(self.found.ids)
+        people = self.faces.identity.codes[rows]
+        by = () if self.found.by == VARIANCE else (self.found.by,)
+        norms = (NORM.format(name=name) for name in self.plan.members)
+        return {
+            name: spearman(np.asarray(self.faces.columns[name], np.float64)[rows], self.found.variance, groups=people)
+            for name in dict.fromkeys((*self.scores, *by, *norms))
+        }
+
+    def lines(self) -> list[str]:
+        """Everything, as a person reads it."""
+        parts = (
+            [*self.notes, *self._who()],
+            self._members(),
+            self._spread(),
+            self._risk(self.found.verification),
+            self._risk(self.found.identification),
+            self._correlated(),
+            self._sizes(),
+            self._updated(),
+            [*self.found.problems, *self.found.notes],
+        )
+        told: list[str] = []
+        for part in filter(None, parts):
+            told += ["", *part] if told else part
+        return told
+
+    def _who(self) -> list[str]:
+        found, plan = self.found, self.plan
+        space = tr("in the space of {name}", name=escaped(plan.target))
+        if plan.mode == "unified":
+            space = tr("in a space of their own, asked by {name}", name=escaped(plan.target))
+        count = plural(len(found.members), "{n} member", "{n} members")
+        return [
+            tr("{gallery}: {members} {space}.", gallery=escaped(self.faces.name), members=count, space=space),
+            fitted_words(found),
+        ]
+
+    def _members(self) -> list[str]:
+        found = self.found
+        assert found.verification is not None
+        heads = tr("member"), tr("network"), tr("dimensions"), tr("mapped"), tr("alone"), tr("before mapping")
+        rows = [list(heads), *(_member(one) for one in found.members)]
+        rows.append([tr("together"), "", "", "", found.together.text()])
+        why: dict[str, list[str]] = {}
+        for one in found.members:
+            if one.why:
+                why.setdefault(one.why, []).append(escaped(one.name))
+        return [
+            tr("Members: {what}; {intervals}", what=asked(found.verification), intervals=self._intervals()),
+            *table(rows),
+            *(f"  {', '.join(names)}: {reason}" for reason, names in why.items()),
+            *(f"  {words}" for words in [together_words(found)] if words),
+        ]
+
+    def _intervals(self) -> str:
+        return interval_words("identities", self.plan.resamples)
+
+    def _spread(self) -> list[str]:
+        at_quantiles = "  ".join(f"{name} {number(value, 4)}" for name, value in self.quantiles().items())
+        return [tr("Variance 1 − ‖mean‖²: {values}", values=at_quantiles), self._refused_words()]
+
+    def _refused_words(self) -> str:
+        found = self.found
+        n, limit = len(self.refused), self.limit
+        score = tr("variance") if found.by == VARIANCE else escaped(found.by)
+        if not n:
+            return tr("Nothing can be refused by {score}.", score=score)
+        words = tr("below") if found.lower else tr("above")
+        return tr(
+            "Refused: {n} faces ({share}), those with {score} {words} {limit}",
+            n=n,
+            share=percent(n / len(found.ids)),
+            score=score,
+            words=words,
+            limit=number(-limit if found.lower else limit, 4),
+        )
+
+    def _risk(self, risk: Risk | None) -> list[str]:
+        if risk is None:
+            return []
+        step = min(self.step, len(risk.coverage) - 1)
+        first, then = (_complement(at(risk, risk.error, i)) for i in (0, step))
+        told = [f"{risk.task}, {asked(risk)}: {compared(risk, 0)}; {self._intervals()}"]
+        told += [f"  {note}" for note in risk.notes]
+        if not first.defined:
+            return [*told, f"  {first.text()}"]
+        rows = [
+            [tr("nothing refused"), first.text()],
+            [tr("{share} refused", share=percent(1 - risk.coverage[step])), then.text()],
+            [tr("gain"), at(risk, risk.gain, step).text(sign=True)],
+            [tr("relative error"), _percents(at(risk, risk.change, step))],
+            ["AURC", risk.area.text()],
+        ]
+        if risk.task == "1:N":
+            rows.append([tr("templates weighted by 1 / variance"), self.found.weighted.text()])
+        return told + table(rows)
+
+    def _correlated(self) -> list[str]:
+        rows = [
+            [escaped(name), measure.text(3), plural(measure.n, "{n} face", "{n} faces")]
+            for name, measure in self.correlations().items()
+        ]
+        return [tr("Rank correlation of the variance with"), *table(rows)] if rows else []
+
+    def _sizes(self) -> list[str]:
+        if not self.found.sizes:
+            return []
+        heads = tr("members"), tr("diversity"), tr("choices"), "TAR", "TPIR"
+        rows = [list(heads)]
+        for one in self.found.sizes:
+            counts = [f"{one.members}", one.diversity, f"{one.choices:,}"]
+            rows.append([*counts, one.verification.text(), one.identification.text()])
+        return [tr("Smaller ensembles, the mean of all choices of members"), *table(rows)]
+
+    def _updated(self) -> list[str]:
+        if self.update is None:
+            return []
+        rows = [["", escaped(self.update.old), escaped(self.update.new)]]
+        rows += [[name, before.text(), after.text()] for name, before, after in self.update.rows]
+        title = tr("Another query model: the gallery's stored vectors are mapped into its space")
+        return [title, *table(rows), *(f"  {note}" for note in self.update.notes)]
+
+    def as_json(self) -> dict[str, object]:
+        """All numbers but those of single faces."""
+        return summary(self.found) | {
+            "gallery": {"name": escaped(self.faces.name), "digest": self.faces.digest, "faces": len(self.faces)},
+            "plan": plain(self.plan),
+            "variance": self.quantiles(),
+            "refused": {"step": self.step, "above": plain(self.limit), "faces": len(self.refused)},
+            "correlations": plain(self.correlations()),
+            "update": plain(self.update),
+        }
+
+    def write_json(self, out: Path) -> Path:
+        """The same as a file."""
+        return written(out, json_text(self.as_json()))
+
+
+def fitted_words(found: Uncertainty) -> str:
+    """On whom transforms were fitted, and who is shown."""
+    faces = plural(len(found.ids), "{n} face", "{n} faces")
+    people = plural(found.shown_people, "{n} person", "{n} people")
+    if not found.fitted_people:
+        return tr("Fitted elsewhere; shown on {faces} of {people}.", faces=faces, people=people)
+    return tr(
+        "Fitted on {a} of {b}; shown on {faces} of {people} others.",
+        a=plural(found.fitted_faces, "{n} face", "{n} faces"),
+        b=plural(found.fitted_people, "{n} person", "{n} people"),
+        faces=faces,
+        people=found.shown_people,
+    )
+
+
+def _member(one: Member) -> list[str]:
+    said = [escaped(one.name), escaped(one.network) or tr("not known"), f"{one.dimensions}", one.how, one.alone.text()]
+    return [*said, tr("as alone") if one.how == "itself" else one.raw.text()]
+
+
+def _complement(error: Measure) -> Measure:
+    """TAR or TPIR out of an error."""
+    if error.value is None:
+        return error
+    low, high = (None if end is None else 1 - end for end in (error.high, error.low))
+    return Measure(1 - error.value, low, high, why=error.why, supported=error.supported)
+
+
+def _percents(change: Measure) -> str:
+    if not change.defined or change.value is None:
+        return change.text()
+    shown = tr("{share} %", share=number(100 * change.value, 1, sign=True))
+    if change.low is None or change.high is None:
+        return shown
+    return f"{shown} [{number(100 * change.low, 1, sign=True)}, {number(100 * change.high, 1, sign=True)}]"
