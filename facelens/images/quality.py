@@ -102,7 +102,7 @@ def read(path: Path, *, tick: Tick = silent) -> ScoreTable:
     scores: dict[str, Scores] = {}
     notes: list[str] = []
     for place, column in enumerate(loaded.header):
-        tick(place, len(loaded.header))
+        tick(0, 0)
         values = loaded.numbers(place) if column != key else None
         if values is None:
             continue

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WAYS = {
     "flip": ("Flip", "The picture and its mirror image: as long as embedding twice."),
     "crop": ("Crop", "The picture and four cuts that are a little tighter: as long as embedding five times."),
-    "dropout": ("Dropout", "64 answers, each without some numbers before the last layer (SER-FIQ): as long as once."),
+    "dropout": ("Dropout", "64 answers with some numbers left out at random (SER-FIQ): as long as embedding once."),
 }
 
 

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from facelens.images.faceset import Ids, Labels, Rows
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons
-from facelens.views.controls import Banner, Segmented, label, tool_button
+from facelens.views.controls import Banner, Segmented, label, plain_tip, tool_button
 from facelens.views.grid import SIZES, ThumbnailGrid
 from facelens.views.loupe import Compare, Loupe
 from facelens.views.panel import Desk, Panel
@@ -33,6 +33,7 @@ from facelens.words import plural, tr
 
 VIEWS = ("grid", "loupe", "compare")
 MOST_GROUPS = 5_000  # sections beyond this are no help to anyone
+SCROLLBAR = 24  # px beside the names of columns
 
 
 class GalleryPanel(Panel):
@@ -78,7 +79,7 @@ class GalleryPanel(Panel):
         self.of = label(name="sub")
         self.sort = QComboBox()
         self.sort.setAccessibleName(tr("Sort by"))
-        self.sort.setToolTip(tr("Sort the faces by a column. Faces without a value come last."))
+        self.sort.setToolTip(_sort_tip(""))
         self.sort.setMinimumWidth(150)
         self.direction = tool_button("ascending", tr("Largest first"), checkable=True)
         self.group = QComboBox()
@@ -263,6 +264,8 @@ class GalleryPanel(Panel):
             for name in faces.sortable:
                 self.sort.addItem(name, name)
             self.sort.setCurrentIndex(max(0, self.sort.findData(arrangement.sort)))
+            self.sort.view().setMinimumWidth(self.sort.view().sizeHintForColumn(0) + SCROLLBAR)
+            self.sort.setToolTip(_sort_tip(arrangement.sort))
             self.direction.setChecked(arrangement.descending and bool(arrangement.sort))
             self.direction.setIcon(icons.icon("descending" if arrangement.descending else "ascending"))
             self.direction.setToolTip(
@@ -316,3 +319,9 @@ class GalleryPanel(Panel):
         rows = faces.rows_of(workspace.selection.ids[:5])
         shown = workspace.shown
         return np.append(shown[np.isin(shown, rows)], rows[~np.isin(rows, shown)])[:4]
+
+
+def _sort_tip(column: str) -> str:
+    """What sorting does, under the name of the column, which may be longer than the list is wide."""
+    said = tr("Sort the faces by a column. Faces without a value come last.")
+    return plain_tip(f"{column}\n{said}" if column else said)
