@@ -31,7 +31,7 @@ from facelens.views.main_window import MainWindow
 from facelens.views.panel import Desk, Panel
 from facelens.views.thumbnails import Thumbnails
 
-PATIENCE = 20.0  # seconds; only a hanging test ever waits as long
+PATIENCE = 60.0  # seconds; only a hanging test ever waits as long
 PEOPLE = ("Ada_Byron", "Bo_Chen", "Cy_Diaz", "Di_Eng")
 
 

@@ -253,7 +253,10 @@ def test_the_sample_gallery_opens_with_its_models_and_is_no_recent_one(
     assert window.windowTitle().startswith("Sample gallery")
     assert recents(window) == []
     assert {one.path for one in workspace.models} == set(sample_models()) and all(one.fits for one in workspace.models)
-    assert asked == [workspace.model_a, workspace.model_b] == ["old", "lce"]
+    assert asked == ["old", "lce", "new", "plain", "residual"]
+    assert (workspace.model_a, workspace.model_b) == ("old", "lce")
+    assert (workspace.ensemble.members, workspace.ensemble.target) == (("new", "plain", "residual"), "new")
+    assert all(Path(file).is_file() for _, file in workspace.ensemble.files)
     assert [workspace.embedded(name)[0] for name in asked] == [4, 4]
     window.act("gallery.open_sample")
     settle(window)

@@ -28,7 +28,9 @@ MODEL_ACTIONS = {
     "vectors.export",
     "vectors.delete",
 }
-ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate.policy", "evaluate.figure"}
+ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate.policy", "evaluate.figure",
+    "uncertainty.run", "uncertainty.export", "uncertainty.export_all", "uncertainty.curve", "uncertainty.figure",
+}
 TRAINING_ACTIONS = {"training.start", "training.resume"}
 
 
