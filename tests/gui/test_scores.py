@@ -55,14 +55,14 @@ def test_imported_scores_sort_filter_and_inspect(
     assert (rail.accessibleName(), rail.accessibleDescription()) == ("quality", "11.0 percentile 96")
 
 
-def test_long_names_are_read_in_full(browsing: MainWindow, tmp_path: Path, settle: Callable) -> None:
+def test_a_name_longer_than_the_list_is_wide_is_in_its_tip(
+    browsing: MainWindow, tmp_path: Path, settle: Callable
+) -> None:
     name = "LeftwardCropOfTheFaceImage.scalar"
     browsing.opening.take_scores(scores(browsing, tmp_path / "ofiq.csv", header=f"Filename;{name}"))
     settle(browsing)
     browsing.store.update(arrangement=replace(browsing.store.workspace.arrangement, sort=name))
-    sort = browsing.panel("gallery").sort
-    assert sort.view().minimumWidth() > sort.view().fontMetrics().horizontalAdvance(name)
-    assert name in sort.toolTip()
+    assert name in browsing.panel("gallery").sort.toolTip()
 
 
 def test_what_does_not_fit_stays_on_screen(

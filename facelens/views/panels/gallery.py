@@ -33,7 +33,6 @@ from facelens.words import plural, tr
 
 VIEWS = ("grid", "loupe", "compare")
 MOST_GROUPS = 5_000  # sections beyond this are no help to anyone
-SCROLLBAR = 24  # px beside the names of columns
 
 
 class GalleryPanel(Panel):
@@ -264,7 +263,6 @@ class GalleryPanel(Panel):
             for name in faces.sortable:
                 self.sort.addItem(name, name)
             self.sort.setCurrentIndex(max(0, self.sort.findData(arrangement.sort)))
-            self.sort.view().setMinimumWidth(self.sort.view().sizeHintForColumn(0) + SCROLLBAR)
             self.sort.setToolTip(_sort_tip(arrangement.sort))
             self.direction.setChecked(arrangement.descending and bool(arrangement.sort))
             self.direction.setIcon(icons.icon("descending" if arrangement.descending else "ascending"))
