@@ -257,7 +257,7 @@ def test_the_sample_gallery_opens_with_its_models_and_is_no_recent_one(
     assert (workspace.model_a, workspace.model_b) == ("old", "lce")
     assert (workspace.ensemble.members, workspace.ensemble.target) == (("new", "plain", "residual"), "new")
     assert all(Path(file).is_file() for _, file in workspace.ensemble.files)
-    assert [workspace.embedded(name)[0] for name in asked] == [4, 4]
+    assert [workspace.embedded(name)[0] for name in asked] == [4] * 5
     window.act("gallery.open_sample")
     settle(window)
     assert len(window.store.workspace.models) == len(sample_models()) and len(asked) == 2, "they are there already"
