@@ -42,15 +42,11 @@ class Faces:
     """Faces of known people that both models could embed, by ascending id; `rows` are their places among all given."""
 
     query: Floats  # (n, D) unit
-    gallery: Floats  # the same array where pairs have no order
+    gallery: Floats
     codes: NDArray[np.int32]  # (n,) people from 0
     rows: NDArray[np.int64]
+    ordered: bool  # whether face i against j is another pair than j against i
     notes: tuple[str, ...] = ()
-
-    @property
-    def ordered(self) -> bool:
-        """Whether face i against j is another pair than j against i."""
-        return self.gallery is not self.query
 
     @property
     def people(self) -> int:
@@ -62,9 +58,9 @@ class Faces:
     def part(self, chosen: NDArray[np.int64], *notes: str) -> Faces:
         """Some of them."""
         query = self.query[chosen]
-        gallery = self.gallery[chosen] if self.ordered else query
+        gallery = query if self.gallery is self.query else self.gallery[chosen]
         codes = np.unique(self.codes[chosen], return_inverse=True)[1].astype(np.int32)
-        return Faces(query, gallery, codes, self.rows[chosen], (*self.notes, *notes))
+        return Faces(query, gallery, codes, self.rows[chosen], self.ordered, (*self.notes, *notes))
 
     def some_people(self, faces: int, *, seed: int = 0) -> Faces:
         """People drawn until they have about so many faces."""
@@ -97,9 +93,8 @@ def usable(
     if bad := int(np.count_nonzero(~both)):
         notes.append(tr("{n} without usable vector are left out.", n=bad))
     codes = np.unique(np.asarray(identity)[rows], return_inverse=True)[1].astype(np.int32)
-    first = asking[rows]
-    second = asked[rows] if not same or ordered else first
-    return Faces(first, second, codes, rows, tuple(notes))
+    asking = asking[rows]
+    return Faces(asking, asking if same else asked[rows], codes, rows, ordered or not same, tuple(notes))
 
 
 class Kind(NamedTuple):

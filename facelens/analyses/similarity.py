@@ -336,7 +336,9 @@ def highest_pairs(
         for tile in faces.tiles(tick=tick, note=tr("Comparing all pairs")):
             parts += threads.pick(tile, kernels.GENUINE, of_all, *no_ranges)
             parts += threads.pick(tile, kernels.IMPOSTOR, wanted, *no_ranges)
-    return faces.scores(_Pairs.joined(parts), floor=(bottom + BASE) / SCALE if bottom else -np.inf, tick=tick)
+    found = _Pairs.joined(parts)
+    parts.clear()  # as large as what they were joined to
+    return faces.scores(found, floor=(bottom + BASE) / SCALE if bottom else -np.inf, tick=tick)
 
 
 def nearest_others(
