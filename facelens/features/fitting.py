@@ -184,7 +184,6 @@ def fit_unified(
     query: Floats,
     labels: Labels,
     *,
-    transform: str = "rbt",
     method: str = "auto",
     training: Training | None = None,
     draw: int = 0,
@@ -194,16 +193,17 @@ def fit_unified(
 ) -> UnifiedFit:
     """Transforms of every member and of the query model into a space of their own.
 
-    The query's and the first member's are trained together, as `transform` ("rbt" or "linear"). The query's then stays
-    as it is, and every further member is fitted into the space it makes by `method`. `names` are those of the members,
-    then that of the query model.
+    The query's and the first member's are trained together: as rbt where that is the method, else as linear ones,
+    which do as well between published networks. The query's then stays as it is, and every further member is fitted
+    into the space it makes by `method`. Their checks compare ways of fitting; the query's side has seen the people.
+    `names` are those of the members, then that of the query model.
     """
     from facelens.features import learned
 
     if not len(members):
         raise InputError(tr("An ensemble needs at least one member."), hint=tr("Choose a model."))
-    if transform not in ("rbt", "linear"):
-        raise _unknown(transform)
+    if method not in METHODS:
+        raise _unknown(method)
     training = training or Training()
     called = tuple(names) or ("",) * (len(members) + 1)
     pair = Pair.of(members[0], query, labels, draw=draw, seed=seed)
@@ -211,9 +211,9 @@ def fit_unified(
     checks = pair.checks(_ways(CLOSED), training, tick=ticks[0])
     closed = checks[0].way if checks else STRONG
     drawn = pair.drawn()
-    begun = drawn.start(closed, training)
-    first, asking = learned.into_both(drawn, begun, training, kind=transform, tick=ticks[1])
-    facts = {"method": transform, "asked": True, "mode": "unified"}
+    kind = "rbt" if method == "rbt" else "linear"
+    first, asking = learned.into_both(drawn, drawn.start(closed, training), training, kind=kind, tick=ticks[1])
+    facts = {"method": kind, "asked": True, "mode": "unified"}
     identity = tr("the identity")
     start = str(closed) if training.from_closed else identity
     fitted = [_told(replace(first, source=called[0]), pair, start=start, checks=checks, **facts)]

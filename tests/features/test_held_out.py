@@ -67,6 +67,14 @@ def test_scores_and_tar_against_naive_loops() -> None:
     assert found.separation == pytest.approx((np.mean(genuine) - np.mean(impostor)) / spread)
 
 
+@pytest.mark.parametrize("impostors", [1000, 1099, 1100, 2570])
+def test_as_many_impostors_are_accepted_as_may_be(impostors: int) -> None:
+    rng = np.random.default_rng(impostors)
+    genuine, others = rng.random(400) * 0.04 + 0.97, rng.random(impostors)
+    found = check(Way("procrustes"), [Scores(genuine, others, genuine)], people=9)
+    assert found.tar == pytest.approx(naive_tar(genuine.tolist(), others.tolist(), 1e-2))
+
+
 def test_the_far_follows_from_the_number_of_impostors() -> None:
     rng = np.random.default_rng(0)
 
