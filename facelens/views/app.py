@@ -16,6 +16,7 @@ from facelens.session.settings import Settings
 from facelens.views import theme
 from facelens.views.controls import FocusRing
 from facelens.views.main_window import MainWindow
+from facelens.views.tidying import Tidying
 from facelens.words import tr
 
 _LEVELS = {
@@ -32,6 +33,8 @@ def make_application(arguments: list[str] | None = None) -> QApplication:
     app.setApplicationName("FaceLens")
     app.setApplicationDisplayName("FaceLens")
     app.setDesktopFileName("facelens")
+    if app.findChild(Tidying) is None:
+        Tidying(app)
     return app
 
 

@@ -179,6 +179,14 @@ def tiny_faces(tmp_path: Path) -> Path:
     return make_gallery(tmp_path / "tiny")
 
 
+@pytest.fixture(autouse=True)
+def tidy() -> Iterator[None]:
+    """No thread of a test collects garbage, as in the application; what a test leaves is collected after it."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture
 def leftovers(qapp: QApplication) -> Iterator[None]:
     """Fails the test that leaves a thread, a process or a top-level widget behind."""
