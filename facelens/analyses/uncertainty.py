@@ -556,6 +556,7 @@ def _compared(
     ids, identity = common.ids[some], common.identity[some]
     members = [one[some] for one in common.members]
     asks = query[some] if plan.queries == "target" else None
+    own = features[plan.target].unit(ids)[0]  # the query model's, mapped nowhere
     ticks = part_of(tick, 0, 2)
 
     def tar(asking: Floats, answering: Floats, number: int) -> Measure:
@@ -580,8 +581,8 @@ def _compared(
         if one.how != "itself":
             unmapped = features[part.model].unit(ids)[0]
             raw = Measure.none(tr("other dimensions than the query model"))
-            if asks is not None and unmapped.shape == asks.shape:
-                raw = tar(asks, unmapped, 2 * i + 1)
+            if unmapped.shape == own.shape:
+                raw = tar(own, unmapped, 2 * i + 1)
         described.append(replace(one, alone=alone, raw=raw))
     sizes = diversity.sizes(
         members,

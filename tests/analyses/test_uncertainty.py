@@ -85,6 +85,17 @@ def test_members_are_chance_before_and_good_after_mapping(found: Uncertainty) ->
     assert found.together.value > max(one.alone.value for one in found.members) - 0.02
 
 
+@pytest.mark.parametrize("changes", [{"queries": "ensemble"}, {"mode": "unified", "method": "ridge"}])
+def test_before_mapping_is_against_the_query_model_as_it_is(world: tuple, changes: dict[str, str]) -> None:
+    faces, features, _ = world
+    turn = np.linalg.qr(np.random.default_rng(9).normal(size=(DIMENSIONS, DIMENSIONS)))[0].astype(np.float32)
+    turned = replace(features["c"], vectors=features["c"].vectors @ turn, provenance=Provenance("d", "d"))
+    plan = replace(PLAN, members=("d", "c"), resamples=0, **changes)
+    found = assess(faces, plan, features={**features, "d": turned})
+    assert found.members[0].raw.value < 0.2 < found.members[0].alone.value
+    assert found.members[1].raw.value > 0.5
+
+
 def test_larger_ensembles_are_better(found: Uncertainty) -> None:
     best = {size.members: size.verification.value for size in found.sizes if size.diversity == "D-TGA"}
     assert best[3] > best[min(best)]
