@@ -261,6 +261,7 @@ def _uncertainty_arguments(command: argparse.ArgumentParser) -> None:
         "--model", type=Path, nargs="+", metavar="FILE", help=tr("embed --gallery with these instead of giving STOREs")
     )
     command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
+    command.add_argument("--members", nargs="+", default=(), metavar="NAME", help=tr("models (default: all)"))
     command.add_argument("--target", default="", metavar="NAME", help=tr("the query model (default: the last)"))
     command.add_argument(
         "--mode", choices=plan.MODES, default=usual.mode, help=tr("into the query model's space, or a new one")
@@ -510,7 +511,13 @@ def _uncertainty(arguments: argparse.Namespace) -> int:
     )
     same = ("target", "mode", "method", "copies", "queries", "far", "fpir", "refuse", "emptied", "weights", "right")
     asked = {name: getattr(arguments, name) for name in (*same, "resamples", "seed")}
-    wanted = EnsemblePlan(fitted_on=arguments.fit_on, by=arguments.by or VARIANCE, lower=arguments.low_first, **asked)
+    wanted = EnsemblePlan(
+        members=tuple(dict.fromkeys(arguments.members)),
+        fitted_on=arguments.fit_on,
+        by=arguments.by or VARIANCE,
+        lower=arguments.low_first,
+        **asked,
+    )
     plan = ensembles.planned(gathered, wanted, files=arguments.transform)
     folder, tick = folders.cache() / "transforms", _Line(tr("Assessing"))
     found = ensembles.assessed(gathered, plan, folder=folder, tick=tick)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from facelens.analyses import uncertainty
-from facelens.analyses.plan import VARIANCE, EnsemblePlan, resolved
+from facelens.analyses.plan import VARIANCE, EnsemblePlan
 from facelens.analyses.uncertainty import Uncertainty, Update
 from facelens.errors import InputError
 from facelens.features import transforms
@@ -92,21 +92,27 @@ def _listed(names: Sequence[str]) -> str:
 
 def planned(found: Gathered, plan: EnsemblePlan, *, files: Sequence[str] = ()) -> EnsemblePlan:
     """The plan with all models named, where it can be carried out. `files` are transforms, MODEL=FILE or FILE."""
-    if len(found.members) * plan.copies < 2:
+    for name in filter(None, (*plan.members, plan.target)):
+        found.model(name)
+    members, target = plan.members or found.members, plan.target or found.members[-1]
+    plan = replace(plan, members=members, target=target, files=_files(found, files))
+    if (count := _count(plan)) < 2:
         raise InputError(
-            tr("Variance needs two models or more; one store is given."),
-            hint=tr("Give a second STORE, or several transforms of the one: --copies N."),
+            tr("Variance needs two members or more; this ensemble has {n}.", n=count),
+            hint=tr("Give a further STORE; --copies N makes several members of a model that is not the query model."),
         )
-    if plan.target:
-        found.model(plan.target)
-    plan = resolved(replace(plan, members=found.members), tuple(found.features))
-    plan = replace(plan, files=_files(found, files))
     if plan.by != VARIANCE and plan.by not in (names := score_columns(found.faces)):
         raise InputError(
             tr("The gallery has no score {name}.", name=escaped(plan.by)),
             hint=tr("Join a table with --scores FILE, or choose one of {names}.", names=_listed(names)),
         )
     return plan
+
+
+def _count(plan: EnsemblePlan) -> int:
+    """Members of the ensemble: transforms that are fitted into another model's space may be several."""
+    once = {plan.target, *dict(plan.files)}
+    return sum(plan.copies if plan.mode == "m2m" and name not in once else 1 for name in plan.members)
 
 
 def score_columns(faces: FaceSet) -> tuple[str, ...]:

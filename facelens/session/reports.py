@@ -232,9 +232,10 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     if not rows:
         return []
     columns = max(len(row) for row in rows)
-    full = [row for row in rows if len(row) == columns]
-    widths = [max(len(row[place]) for row in full) for place in range(columns)]
-    widths[0] = max(len(row[0]) for row in rows)
+    widths = [
+        max((len(row[place]) for row in rows if place < len(row) - 1 or len(row) == columns), default=0)
+        for place in range(columns)
+    ]
     made = []
     for row in rows:
         cells = [cell if place == len(row) - 1 else cell.ljust(widths[place]) for place, cell in enumerate(row)]

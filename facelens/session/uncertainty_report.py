@@ -23,6 +23,7 @@ from facelens.words import escaped, number, plural, tr
 
 QUANTILES = (10, 50, 90)
 SHARE = 0.05  # of the faces, refused where nobody says how many
+NEAR = 0.01  # of the faces: a share that differs by less is the one that was asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +131,18 @@ class UncertaintyReport:
         if not n:
             return tr("Nothing can be refused by {score}.", score=score)
         words = tr("below") if found.lower else tr("above")
-        return tr(
+        share = n / len(found.ids)
+        told = tr(
             "Refused: {n} faces ({share}), those with {score} {words} {limit}",
             n=n,
-            share=percent(n / len(found.ids)),
+            share=percent(share),
             score=score,
             words=words,
             limit=number(-limit if found.lower else limit, 4),
         )
+        if abs(share - self.share) < NEAR:
+            return told
+        return tr("{told}; asked for were {share}", told=told, share=percent(self.share))
 
     def _risk(self, risk: Risk | None) -> list[str]:
         if risk is None:
@@ -152,7 +157,7 @@ class UncertaintyReport:
             [tr("nothing refused"), first.text()],
             [tr("{share} refused", share=percent(1 - risk.coverage[step])), then.text()],
             [tr("gain"), at(risk, risk.gain, step).text(sign=True)],
-            [tr("relative error"), _percents(at(risk, risk.change, step))],
+            [tr("relative error"), _relative(risk, step)],
             ["AURC", risk.area.text()],
         ]
         if risk.task == "1:N":
@@ -167,7 +172,8 @@ class UncertaintyReport:
         return [tr("Rank correlation of the variance with"), *table(rows)] if rows else []
 
     def _sizes(self) -> list[str]:
-        if not self.found.sizes:
+        measures = [measure for one in self.found.sizes for measure in (one.verification, one.identification)]
+        if not any(measure.defined for measure in measures):
             return []
         heads = tr("members"), tr("diversity"), tr("choices"), "TAR", "TPIR"
         rows = [list(heads)]
@@ -217,6 +223,8 @@ def fitted_words(found: Uncertainty) -> str:
 
 def _member(one: Member) -> list[str]:
     said = [escaped(one.name), escaped(one.network) or tr("not known"), f"{one.dimensions}", one.how, one.alone.text()]
+    if not one.alone.defined:  # the reason may run on
+        return said
     return [*said, tr("as alone") if one.how == "itself" else one.raw.text()]
 
 
@@ -228,7 +236,10 @@ def _complement(error: Measure) -> Measure:
     return Measure(1 - error.value, low, high, why=error.why, supported=error.supported)
 
 
-def _percents(change: Measure) -> str:
+def _relative(risk: Risk, step: int) -> str:
+    if risk.error.value[0] == 0:
+        return Measure.none(tr("there was no error to begin with")).text()
+    change = at(risk, risk.change, step)
     if not change.defined or change.value is None:
         return change.text()
     shown = tr("{share} %", share=number(100 * change.value, 1, sign=True))

@@ -15,6 +15,7 @@ import pytest
 from facelens import __main__ as command
 from facelens.__main__ import main
 from facelens.analyses import plan
+from facelens.analyses.ensemble import spearman
 from facelens.analyses.plan import EnsemblePlan
 from facelens.analyses.uncertainty import assess
 from facelens.features import learned, transforms
@@ -23,6 +24,7 @@ from facelens.resources import sample_data
 from facelens.session import tasks, vectors
 from facelens.session.tables import plain
 from facelens.session.workspace import Workspace
+from facelens.words import number
 from tests.session.evaluated import World, stored
 
 FEW = ["--far", "0.1", "--fpir", "0.2", "--resamples", "20"]
@@ -37,8 +39,9 @@ def lines_of(path: Path) -> list[dict[str, str]]:
 @pytest.fixture
 def scores(world: World, tmp_path: Path) -> Path:
     out = tmp_path / "sharp.csv"
-    values = np.random.default_rng(3).random(len(world.faces))
-    out.write_text("path,sharpness\n" + "".join(f"{path.decode()},{v}\n" for path, v in zip(world.faces.paths, values)))
+    values = np.random.default_rng(3).random((len(world.faces), 2))
+    lines = (f"{path.decode()},{a},{b}\n" for path, (a, b) in zip(world.faces.paths, values))
+    out.write_text("path,sharpness,light\n" + "".join(lines))
     return out
 
 
@@ -83,6 +86,8 @@ def test_numbers_are_those_of_the_analysis_and_the_plan_is_the_window_s(
     curve = [line for line in lines_of(outs["curve"]) if line["task"] == "1:1"]
     np.testing.assert_allclose([float(line["error"]) for line in curve], found.verification.error.value, rtol=1e-7)
     assert told["together"] == plain(found.together) and told["members"] == plain(found.members)
+    light = spearman(np.asarray(faces.columns["light"])[faces.rows_of(found.ids)], found.variance, resamples=0)
+    assert told["correlations"]["light"]["value"] == pytest.approx(light.value)
     for words in (
         "people: 2 members in the space of new & better.",
         "Fitted on 16 faces of 4 people; shown on 24 faces of 6 others.",
@@ -90,7 +95,7 @@ def test_numbers_are_those_of_the_analysis_and_the_plan_is_the_window_s(
         f"together                                       {found.together.text()}",
         "Refused: 5 faces (20.8 %), those with sharpness below",
         "20.8 % refused",
-        "sharpness           ",
+        f"light               {number(light.value)} [",
         f"norm, {OLD}",
         "D-TG",
     ):
@@ -119,11 +124,20 @@ def test_models_of_one_name_stay_apart(world: World, capsys: pytest.CaptureFixtu
     assert f"in the space of {OLD} (2)" in capsys.readouterr().out
 
 
+def test_copies_of_one_model_asked_by_another(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["uncertainty", str(world.old), str(world.new), *FEW, "--copies", "3", "--members", OLD]) == 0
+    said = capsys.readouterr().out
+    assert f"3 members in the space of {NEW}" in said and f"{OLD} (3)" in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "No vectors are given"),
-        (["OLD"], "Variance needs two models or more"),
+        (["OLD"], "Variance needs two members or more; this ensemble has 1."),
+        (["OLD", "--copies", "3"], "two members or more"),
+        (["OLD", "NEW", "--members", NEW], "two members or more"),
+        (["OLD", "NEW", "--members", "nobody", NEW], "There is no model nobody"),
         (["OLD", "x" * 8], "There is no store"),
         (["OLD", "OTHER"], "is of another gallery"),
         (["OLD", "NEW", "--target", "nobody"], "There is no model nobody"),
