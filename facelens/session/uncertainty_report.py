@@ -133,8 +133,8 @@ class UncertaintyReport:
         words = tr("below") if found.lower else tr("above")
         share = n / len(found.ids)
         told = tr(
-            "Refused: {n} faces ({share}), those with {score} {words} {limit}",
-            n=n,
+            "Refused: {faces} ({share}), by {score} {words} {limit}",
+            faces=plural(n, "{n} face", "{n} faces"),
             share=percent(share),
             score=score,
             words=words,
@@ -208,16 +208,16 @@ class UncertaintyReport:
 
 def fitted_words(found: Uncertainty) -> str:
     """On whom transforms were fitted, and who is shown."""
-    faces = plural(len(found.ids), "{n} face", "{n} faces")
-    people = plural(found.shown_people, "{n} person", "{n} people")
+    shown, n = plural(len(found.ids), "{n} face", "{n} faces"), found.shown_people
     if not found.fitted_people:
-        return tr("Fitted elsewhere; shown on {faces} of {people}.", faces=faces, people=people)
+        people = plural(n, "{n} person", "{n} people")
+        return tr("Fitted elsewhere; shown on {faces} of {people}.", faces=shown, people=people)
     return tr(
-        "Fitted on {a} of {b}; shown on {faces} of {people} others.",
-        a=plural(found.fitted_faces, "{n} face", "{n} faces"),
-        b=plural(found.fitted_people, "{n} person", "{n} people"),
-        faces=faces,
-        people=found.shown_people,
+        "Fitted on {faces} of {people}; shown on {shown} of {others}.",
+        faces=plural(found.fitted_faces, "{n} face", "{n} faces"),
+        people=plural(found.fitted_people, "{n} person", "{n} people"),
+        shown=shown,
+        others=plural(n, "{n} other person", "{n} other people") if n else tr("nobody known"),
     )
 
 

@@ -90,10 +90,10 @@ def test_numbers_are_those_of_the_analysis_and_the_plan_is_the_window_s(
     assert told["correlations"]["light"]["value"] == pytest.approx(light.value)
     for words in (
         "people: 2 members in the space of new & better.",
-        "Fitted on 16 faces of 4 people; shown on 24 faces of 6 others.",
+        "Fitted on 16 faces of 4 people; shown on 24 faces of 6 other people.",
         "Members: TAR @ FAR 10 %; 95 % intervals from 20 draws of identities",
         f"together                                       {found.together.text()}",
-        "Refused: 5 faces (20.8 %), those with sharpness below",
+        "Refused: 5 faces (20.8 %), by sharpness below",
         "20.8 % refused",
         f"light               {number(light.value)} [",
         f"norm, {OLD}",
