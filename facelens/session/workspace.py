@@ -178,7 +178,7 @@ class Workspace:
             return ()
         names = dict.fromkeys((*plan.members, plan.target))
         vectors = tuple((name, self.features[name].provenance.fingerprint, len(self.features[name])) for name in names)
-        column = self.faces.columns.get(plan.by)
+        column = self.faces.columns.get(plan.by) if plan.by != VARIANCE else None  # which is the answer
         values = hash(column.tobytes()) if column is not None and not isinstance(column, Labels) else 0
         return (self.faces.digest, self.excluded.tobytes(), vectors, plan, values)
 

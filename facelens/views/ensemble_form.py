@@ -37,7 +37,7 @@ METHOD_WORDS = {
     ),
     "ridge": ("ridge", "A matrix, least squares; good with some hundred people or more."),
     "procrustes": ("Procrustes", "A rotation; safer with few people."),
-    "rbt": ("RBT", "The paper's residual blocks, trained with its three losses; takes minutes."),
+    "rbt": ("RBT", "The paper's residual blocks, trained with its three losses from the better matrix; takes longer."),
 }
 TRANSFORMS = "safetensors (*.safetensors)"
 

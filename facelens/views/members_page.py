@@ -31,6 +31,7 @@ MAPPED = {
     "ridge": "ridge",
     "procrustes": "Procrustes",
     "rbt": "RBT",
+    "linear": "a matrix, trained",
     "file": "from a file",
 }
 

@@ -172,7 +172,8 @@ class Modelling:
         """The sample ensemble, with the transforms that come with it."""
         called = dict(zip(SAMPLE_ENSEMBLE, members, strict=True))
         files = tuple((called[name], str(path)) for name, path in sample_transforms().items())
-        plan = EnsemblePlan(members=tuple(members), target=members[0], files=files)
+        # Rates that a gallery of 640 faces supports.
+        plan = EnsemblePlan(members=tuple(members), target=members[0], files=files, far=1e-2, fpir=1e-1)
         self.desk.store.update(ensemble=plan, initiator=self)
 
     def _embed_missing(self, names: Iterable[str]) -> None:

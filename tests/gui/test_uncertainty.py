@@ -90,6 +90,7 @@ def page(
 
 
 def test_small_galleries_are_looked_at_unasked(page: UncertaintyPanel, desk: Desk) -> None:
+    assert [job.request.slot for job in desk.jobs.jobs] == ["assess"], "asked once"
     assert page.pages.currentWidget() is page.area
     assert page.controls.ensemble.text() == "M2M into new, 3 models"
     assert page.controls.fitted.text() == "fitted on 10 people, shown on the other 10 · 60 faces"

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 NARROW, WIDE = 840, 1180  # px; under the one the right column lies below the left one
 BESIDE, STACKED = 520, 1000  # px; least height of the page
+ON_THE_WAY = ("inspect:", "vectors:", "embed:")  # slots of jobs that may bring a member
 Page = TypeVar("Page", bound=QWidget)
 
 
@@ -274,6 +275,7 @@ class UncertaintyPanel(Panel):
 
     def _start(self) -> None:
         if self._shown is None and self._may_start():
+            self._running = self.desk.workspace.ensemble_question
             self.work.run()
 
     def _show_page(self) -> None:
@@ -300,8 +302,8 @@ class UncertaintyPanel(Panel):
         question = workspace.ensemble_question
         if assessable(workspace) or question in (self._declined, self._running) or not self.isVisible():
             return False
-        if any(job.request.slot.startswith("embed:") and not job.state.ended for job in self.desk.jobs.jobs):
-            return False  # further members are on their way
+        if any(job.request.slot.startswith(ON_THE_WAY) and not job.state.ended for job in self.desk.jobs.jobs):
+            return False  # further members come soon
         slow = workspace.ensemble.method == "rbt" or workspace.ensemble.mode == "unified"
         return not slow and workspace.kept_faces is not None and len(workspace.kept_faces) <= AT_ONCE
 
@@ -500,7 +502,7 @@ class UncertaintyPanel(Panel):
     # -- jobs
 
     def _on_job(self, job: Job) -> None:
-        if job.request.slot.startswith("embed:") and job.state.ended:
+        if job.request.slot.startswith(ON_THE_WAY) and job.state.ended:
             QTimer.singleShot(0, self, self._start)
         if job.request.slot != SLOT:
             return
