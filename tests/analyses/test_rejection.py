@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -697,3 +699,15 @@ def test_1_to_n_of_equal_scores(rule: str) -> None:
         assert 1 - found.error.value[0] == pytest.approx(expected.value, abs=1e-12)
         limits = 1 - found.error.high[0], 1 - found.error.low[0]
         assert limits == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("case", ["v01_balanced", "v02_imbalanced", "v03_hard", "v11_invalid_rows", "v15_large"])
+def test_1_to_1_begins_with_golden_numbers(golden: Path, case: str) -> None:
+    with np.load(golden / case / "inputs.npz", allow_pickle=False) as inputs:
+        vectors, labels = inputs["emb"].astype(np.float64), inputs["labels"].astype(np.int32)
+    told = json.loads((golden / case / "expected.json").read_text())["expected"]
+    n = len(labels)
+    for far in (0.1, 0.01, 0.001):
+        found = verify_risk(vectors, vectors, np.arange(n), labels, np.arange(n) % 97.0, far=far, resamples=0)
+        assert 1 - found.error.value[0] == pytest.approx(told[f"tar@far={far}"], abs=1e-9)
+        assert found.n[0] == told["n_genuine"]
