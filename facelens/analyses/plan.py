@@ -75,6 +75,12 @@ class EnsemblePlan:
     resamples: int = 500
     seed: int = 0
 
+    @property
+    def size(self) -> int:
+        """How many vectors of each face are put together: transforms that are fitted here may be several of a model."""
+        once = {self.target, *dict(self.files)}
+        return sum(self.copies if self.mode == "m2m" and name not in once else 1 for name in self.members)
+
     def renamed(self, name: str, to: str) -> EnsemblePlan:
         """With a model under another name, or without it where that is "".
 

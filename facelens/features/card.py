@@ -65,6 +65,12 @@ class Card:
         return 1 if self.order == "GREY" else 3
 
     @property
+    def design(self) -> str:
+        """The architecture, where two models can share one; a file that brings its own graph is one by itself."""
+        own = self.architecture in ("onnx", "torchscript")
+        return f"{self.architecture}, {self.name}" if own else self.architecture
+
+    @property
     def digest(self) -> str:
         """Fingerprint of everything that changes vectors; name, licence, notes and the choice of patch map do not."""
         silent = ("name", "licence", "notes", "patch_layer", "grid")

@@ -153,8 +153,8 @@ def assessable(workspace: Workspace) -> str:
     """Needs vectors of two models, or of one and several transforms."""
     if reason := gallery_open(workspace) or model_loaded(workspace):
         return reason
-    plan, n = workspace.resolved_ensemble, len(workspace.resolved_ensemble.members)
-    if n * plan.copies >= 2:
+    n = len(workspace.resolved_ensemble.members)
+    if workspace.resolved_ensemble.size >= 2:
         return ""
     words = (
         "Variance needs two models or more; {n} has vectors. Embed the gallery with a second one.",

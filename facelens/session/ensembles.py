@@ -96,9 +96,9 @@ def planned(found: Gathered, plan: EnsemblePlan, *, files: Sequence[str] = ()) -
         found.model(name)
     members, target = plan.members or found.members, plan.target or found.members[-1]
     plan = replace(plan, members=members, target=target, files=_files(found, files))
-    if (count := _count(plan)) < 2:
+    if plan.size < 2:
         raise InputError(
-            tr("Variance needs two members or more; this ensemble has {n}.", n=count),
+            tr("Variance needs two members or more; this ensemble has {n}.", n=plan.size),
             hint=tr("Give a further STORE; --copies N makes several members of a model that is not the query model."),
         )
     if plan.by != VARIANCE and plan.by not in (names := score_columns(found.faces)):
@@ -107,12 +107,6 @@ def planned(found: Gathered, plan: EnsemblePlan, *, files: Sequence[str] = ()) -
             hint=tr("Join a table with --scores FILE, or choose one of {names}.", names=_listed(names)),
         )
     return plan
-
-
-def _count(plan: EnsemblePlan) -> int:
-    """Members of the ensemble: transforms that are fitted into another model's space may be several."""
-    once = {plan.target, *dict(plan.files)}
-    return sum(plan.copies if plan.mode == "m2m" and name not in once else 1 for name in plan.members)
 
 
 def score_columns(faces: FaceSet) -> tuple[str, ...]:
@@ -161,7 +155,7 @@ def _given(found: Gathered, plan: EnsemblePlan, folder: Path) -> dict[str, Any]:
     chosen = filters.parse(plan.fitted_on).rows(found.faces) if plan.fitted_on else None
     return {
         "features": found.features,
-        "networks": {name: card.architecture for name, card in cards.items() if card is not None},
+        "networks": {name: card.design for name, card in cards.items() if card is not None},
         "fitting": None if chosen is None else found.faces.ids[chosen],
         "folder": folder,
     }

@@ -174,7 +174,7 @@ class Workspace:
     def ensemble_question(self) -> tuple[object, ...]:
         """What an ensemble would answer now; empty where it has fewer than two members. Equal ones, equal answers."""
         plan = self.resolved_ensemble
-        if self.faces is None or len(plan.members) * plan.copies < 2:
+        if self.faces is None or plan.size < 2:
             return ()
         names = dict.fromkeys((*plan.members, plan.target))
         vectors = tuple((name, self.features[name].provenance.fingerprint, len(self.features[name])) for name in names)

@@ -89,7 +89,7 @@ class Assessing:
         assert faces is not None
         names = dict.fromkeys((*plan.members, plan.target))
         networks = {
-            name: found.card.architecture for name in names if (found := workspace.inspection(name)) is not None
+            name: found.card.design for name in names if (found := workspace.inspection(name)) is not None
         }
         fitting = faces.ids[filters.parse(plan.fitted_on).rows(faces)] if plan.fitted_on else None
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from facelens.analyses.plan import METHODS, MODES
+from facelens.analyses.plan import METHODS, MODES, EnsemblePlan
 from facelens.errors import FaceLensError
 from facelens.session import filters
 from facelens.session.workspace import Workspace
@@ -53,6 +54,7 @@ class EnsembleForm(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(tr("Ensemble"))
         self._names: tuple[str, ...] = ()
+        self._plan = EnsemblePlan()
         self.boxes: dict[str, QCheckBox] = {}
         self.files: dict[str, str] = {}
         self.members = QGridLayout()
@@ -132,7 +134,7 @@ class EnsembleForm(QFrame):
         if self._names != workspace.model_names:
             self._names = workspace.model_names
             self._list_members()
-        self.files = dict(plan.files)
+        self._plan, self.files = plan, dict(plan.files)
         for name, box in self.boxes.items():
             there = name in workspace.features
             with QSignalBlocker(box):
@@ -184,7 +186,7 @@ class EnsembleForm(QFrame):
 
     def _on_members(self) -> None:
         chosen = tuple(name for name, box in self.boxes.items() if box.isChecked())
-        if len(chosen) * self.copies.value() < 2:
+        if replace(self._plan, members=chosen).size < 2:
             self._say(
                 plural(
                     len(chosen),

@@ -220,7 +220,7 @@ def summary(plan: EnsemblePlan) -> str:
     'M2M into c, 3 models'
     """
     models = plural(len(plan.members), "{n} model", "{n} models")
-    if len(plan.members) < 2 and plan.copies < 2:
+    if plan.size < 2:
         return tr("none")
     if plan.mode == "unified":
         return tr("Unified with {name}, {models}", name=plan.target, models=models)
