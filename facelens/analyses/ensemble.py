@@ -4,8 +4,6 @@ Computes    mean = (1/M) sum_i Z_i, Z_i unit vectors;  e = mean / ||mean||;  var
             = 1 - ||mean||^2;  mean over pairs i < j of ||Z_i - Z_j||^2 = 2M / (M - 1) variance
             apart_i = 1 - cosine of Z_i and the mean of the others
             percentile of a value among n = 100 (lower ones + half of those equal to it, itself among them) / n
-            Spearman = Pearson correlation of ranks, those of equal values averaged; in a draw each face has the rank
-            it has there, as often as it was drawn
 Shapes      members M x (N, D) -> vectors (N, D) float32, variance (N,) float64 in [0, 1], apart (M, N) float32
 Reference   Shoshan et al., "Asymmetric Image Retrieval with Cross Model Compatible Ensembles", WACV 2024
 Departs     none; of the two forms of the spread the variance is kept, `pairwise` makes the other of it
@@ -19,9 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import bootstrap
-from facelens.analyses.measure import Measure
-from facelens.analyses.plan import RESAMPLES
 from facelens.errors import InputError
 from facelens.progress import Tick, silent
 from facelens.words import tr
@@ -132,43 +127,6 @@ def percentiles(values: Array) -> Array:
     return found
 
 
-def spearman(
-    a: Array,
-    b: Array,
-    *,
-    identity: NDArray[np.int32] | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    tick: Tick = silent,
-) -> Measure:
-    """Rank correlation of two scores of the same faces; those without one of them are left out, `n` counts the others.
-
-    The interval is by draws of people where `identity` (N,) is given, else of faces; a face of nobody known (-1) is
-    drawn by itself.
-    """
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    known = np.flatnonzero(~(np.isnan(a) | np.isnan(b)))
-    n = len(known)
-    if n < 3:
-        return Measure.none(tr("a rank correlation needs three faces with both scores"), n=n)
-    sides = [_groups(one[known]) for one in (a, b)]
-    if min(len(counts) for _, counts in sides) < 2:
-        return Measure.none(tr("all faces have the same score"), n=n)
-    of = np.arange(n) if identity is None else _people(np.asarray(identity)[known])
-    C = int(of.max()) + 1
-    value = Measure(_correlation(sides, np.ones(n)), n=n)
-    if C < 2 or not resamples:
-        return value
-    resamples = min(resamples, max(100, DRAWN // n))
-    drawn = np.empty(resamples)
-    for number, weights in enumerate(bootstrap.identity_weights(C, resamples=resamples, seed=seed)):
-        if number % 16 == 0:
-            tick(number, resamples, tr("Drawing identities"))
-        drawn[number] = _correlation(sides, weights[of].astype(np.float64))
-    limits = bootstrap.interval(drawn)
-    return value.with_interval(*limits) if limits else value
-
-
 def _groups(values: Array) -> tuple[NDArray[np.int64], Array]:
     """The group of equal values that each belongs to, by ascending value; and how many each group has."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -179,26 +137,3 @@ def _middles(counts: Array) -> Array:
     """The rank in the middle of each group, from 0 to the sum of all."""
     middles: Array = np.cumsum(counts) - counts / 2
     return middles
-
-
-def _people(identity: NDArray[np.int32]) -> NDArray[np.int64]:
-    """(N,) codes from 0; each face of nobody known has one of its own."""
-    nobody = np.flatnonzero(identity < 0)
-    own = identity.astype(np.int64)
-    own[nobody] = -1 - np.arange(len(nobody))
-    codes: NDArray[np.int64] = np.unique(own, return_inverse=True)[1]
-    return codes
-
-
-def _correlation(sides: list[tuple[NDArray[np.int64], Array]], weights: Array) -> float:
-    """Spearman where each face counts so often; NaN where all that count are equal."""
-    total = weights.sum()
-    ranks = []
-    for group, counts in sides:
-        drawn = np.bincount(group, weights, minlength=len(counts)).astype(np.float64)
-        rank = _middles(drawn)[group]
-        ranks.append(rank - total / 2)  # the mean of the ranks, with or without ties
-    x, y = ranks
-    weighted = weights * x
-    spread = (weighted @ x) * (weights @ (y * y))
-    return float(weighted @ y / np.sqrt(spread)) if spread > 0 else float("nan")

@@ -164,8 +164,6 @@ def assess(
     offer(tick, found)
     query = common.query if plan.queries == "target" else made.vectors
     sides = query, made.vectors, common.ids, common.identity
-    recognised = rejection.recognise(*sides, far=plan.far, rule=plan.right, tick=part_of(tick, 4, 12))
-    found = replace(found, recognition=recognised)
     verified = rejection.verify_risk(
         *sides,
         values,
@@ -173,13 +171,16 @@ def assess(
         refuse=plan.refuse,
         resamples=plan.resamples,
         seed=plan.seed,
-        tick=part_of(tick, 5, 12),
+        tick=part_of(tick, 3, 12),
     )
     found = replace(found, verification=verified, together=_at_first(verified))
     offer(tick, found)
-    identified = _identified(sides, values, plan, tick=part_of(tick, 6, 12))
+    recognised = rejection.recognise(*sides, far=plan.far, rule=plan.right, tick=part_of(tick, 4, 12))
+    found = replace(found, recognition=recognised)
+    offer(tick, found)
+    identified = _identified(sides, values, plan, tick=part_of(tick, 5, 12))
     weighted = _identified(
-        sides, np.clip(made.variance, 1e-6, None), replace(plan, weights="inverse"), most=1, tick=part_of(tick, 7, 12)
+        sides, np.clip(made.variance, 1e-6, None), replace(plan, weights="inverse"), most=1, tick=part_of(tick, 6, 12)
     )
     found = replace(found, identification=identified, weighted=_at_first(weighted))
     offer(tick, found)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from facelens.analyses import ensemble
-from facelens.analyses.ensemble import apart, combined, pairwise, percentiles, spearman
+from facelens.analyses.correlation import spearman
+from facelens.analyses.ensemble import apart, combined, pairwise, percentiles
 from facelens.errors import InputError
 
 
@@ -123,36 +124,6 @@ def test_percentiles_by_counting() -> None:
             assert found == pytest.approx(100 * np.mean((known < value) + 0.5 * (known == value)))
     assert np.isnan(percentiles(np.full(3, np.nan))).all() and len(percentiles(np.zeros(0))) == 0
     assert percentiles(np.ones(4)) == pytest.approx(50)
-
-
-def test_spearman_is_that_of_scipy_on_every_draw() -> None:
-    from scipy.stats import spearmanr
-
-    rng = np.random.default_rng(2)
-    a = rng.normal(size=40).round(1)  # some are equal
-    b = (a + rng.normal(size=40)).round(1)
-    b[[3, 7]] = np.nan
-    identity = (np.arange(40) // 4).astype(np.int32)
-    found = spearman(a, b, identity=identity, resamples=50, seed=3)
-    known = ~np.isnan(b)
-    assert found.n == 38 and found.value == pytest.approx(spearmanr(a[known], b[known]).statistic, abs=1e-12)
-    drawn = []
-    generator = np.random.default_rng(3)
-    for _ in range(50):
-        chosen = generator.integers(0, 10, 10, dtype=np.int32)
-        rows = np.concatenate([np.flatnonzero(known & (identity == one)) for one in chosen])
-        drawn.append(spearmanr(a[rows], b[rows]).statistic)
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=1e-12)
-
-
-def test_where_there_is_no_rank_correlation() -> None:
-    values = np.arange(6.0)
-    assert spearman(values, np.ones(6)).why == "all faces have the same score"
-    assert "three faces" in spearman(values, np.full(6, np.nan)).why
-    one_person = spearman(values, values, identity=np.zeros(6, np.int32))
-    assert one_person.value == pytest.approx(1) and one_person.low is None
-    nobody = spearman(values, -values, identity=np.full(6, -1, np.int32), resamples=20)
-    assert nobody.value == pytest.approx(-1) and nobody.low is not None
 
 
 def test_what_cannot_be_combined_is_refused() -> None:
