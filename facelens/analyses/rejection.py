@@ -260,6 +260,7 @@ def identify_risk(
     rule: str = "nist",
     emptied: str = "keep",
     weights: str = "equal",
+    uncertainty: Array | None = None,
     tau: float | None = None,
     eps: float = EPS,
     resamples: int = RESAMPLES,
@@ -273,7 +274,7 @@ def identify_risk(
     Half of each person's pictures are enrolled, as they are in `gallery`, the others search, as they are in `query`;
     see templates_left. A template that has lost everything "keep"s its least uncertain picture, or the person is
     "unenrol"led. Pictures weigh the same, or "inverse" 1 / (u + eps), or "exponential" exp(-u / tau), where tau is by
-    default the mean of |u|; one without score weighs as the median of the others.
+    default the mean of |u|; one without u weighs as the median of the others. u is `uncertainty`, else the score.
     """
     for value, known in ((rule, OPEN_RULES), (emptied, EMPTIED), (weights, WEIGHTS)):
         if value not in known:
@@ -286,7 +287,8 @@ def identify_risk(
         faces = faces.some_people(pairs_left.FACES)
     setting = templates_left.divided(faces, np.asarray(ids, np.int64), seed=seed)
     own = faces.rows[setting.picture]
-    share = _picture_weights(values[own], weights, tau=tau, eps=eps)
+    u = values if uncertainty is None else np.asarray(uncertainty, np.float64)
+    share = _picture_weights(u[own], weights, tau=tau, eps=eps)
     orders = 2 + (RANDOM if len(faces) <= 20_000 else 2)  # by score, by errors, at random
 
     def refused(leaves: Leaves, last: Array, turn: int) -> tuple[Found, Pooled]:

@@ -74,7 +74,7 @@ class Uncertainty:
     fitted_people: int  # 0: fitted elsewhere
     fitted_faces: int
     shown_people: int
-    together: Measure  # TAR of the ensemble, nothing refused
+    together: Measure  # TAR of the ensemble, nothing refused, among the faces the members are compared on
     by: str  # the score pictures are refused by: "variance" or a column
     values: Array  # (N,) that score; higher is refused first, so where `lower` it is the negative
     lower: bool = False  # whether low values of the score are refused first
@@ -178,13 +178,12 @@ def assess(
     recognised = rejection.recognise(*sides, far=plan.far, rule=plan.right, tick=part_of(tick, 4, 12))
     found = replace(found, recognition=recognised)
     offer(tick, found)
-    identified = _identified(sides, values, plan, tick=part_of(tick, 5, 12))
-    weighted = _identified(
-        sides, np.clip(made.variance, 1e-6, None), replace(plan, weights="inverse"), most=1, tick=part_of(tick, 6, 12)
-    )
+    identified = _identified(sides, values, plan, variance=made.variance, tick=part_of(tick, 5, 12))
+    weighing = replace(plan, weights="inverse")
+    weighted = _identified(sides, values, weighing, variance=made.variance, most=1, tick=part_of(tick, 6, 12))
     found = replace(found, identification=identified, weighted=_at_first(weighted))
     offer(tick, found)
-    return _compared(found, common, features, query, plan, tick=part_of(tick, 2, 3))
+    return _compared(found, common, features, query, made.vectors, plan, tick=part_of(tick, 2, 3))
 
 
 def update_query(
@@ -202,31 +201,46 @@ def update_query(
     """A gallery of stored vectors, searched with the plan's target, and then with another query model."""
     if target == plan.target:
         raise InputError(tr("{name} is the query model already.", name=escaped(target)), hint=tr("Choose another."))
-    plan = replace(plan, mode="m2m", members=tuple(name for name in plan.members if name != target))
-    measures: dict[str, list[Measure]] = {}
-    notes: list[str] = []
-    for turn, name in enumerate((plan.target, target)):
-        asked = replace(plan, target=name, files=plan.files if turn == 0 else ())
-        common = _common(
+    files = plan.files if plan.mode == "m2m" else ()  # others lead into another space
+    members = tuple(name for name in plan.members if name != target)
+    if not members:
+        raise InputError(
+            tr("The gallery has no vectors but those of {name} itself.", name=escaped(target)),
+            hint=tr("Choose another query model, or a further member."),
+        )
+    plan = replace(plan, mode="m2m", members=members, files=files)
+    spaces = [
+        _common(
             faces,
             asked,
             features=features,
             fitting=fitting,
             excluded=excluded,
             folder=folder,
-            tick=part_of(tick, 2 * turn, 4),
+            tick=part_of(tick, turn, 4),
         )
-        notes += common.notes
+        for turn, asked in enumerate((plan, replace(plan, target=target, files=())))
+    ]
+    shared = np.intersect1d(spaces[0].ids, spaces[1].ids)  # nobody who was fitted on, before or after
+    if not len(shared):
+        raise InputError(
+            tr("No face is left to show: transforms are fitted on all people."),
+            hint=tr("Fit on some of the people, or on another gallery."),
+        )
+    measures: dict[str, list[Measure]] = {}
+    for turn, common in enumerate(spaces):
         gallery = ensemble.combined(common.members).vectors if len(common.members) > 1 else common.members[0]
-        sides = common.query, gallery, common.ids, common.identity
-        ticks = part_of(tick, 2 * turn + 1, 4)
-        flat = np.zeros(len(common.ids))
+        some = np.isin(common.ids, shared)
+        sides = common.query[some], gallery[some], common.ids[some], common.identity[some]
+        ticks = part_of(tick, 2 + turn, 4)
+        flat = np.zeros(len(shared))
         one = rejection.verify_risk(
             *sides, flat, far=plan.far, resamples=plan.resamples, seed=plan.seed, most=1, tick=part_of(ticks, 0, 2)
         )
         many = _identified(sides, flat, plan, most=1, tick=part_of(ticks, 1, 2))
         measures.setdefault("1:1", []).append(_at_first(one))
         measures.setdefault("1:N", []).append(_at_first(many))
+    notes = (note for common in spaces for note in common.notes)
     rows = tuple((name, pair[0], pair[1]) for name, pair in measures.items())
     return Update(plan.target, target, rows, tuple(dict.fromkeys(notes)))
 
@@ -271,7 +285,7 @@ def _common(
     models = tuple(dict.fromkeys((*plan.members, plan.target)))
     rows, notes = _usable(faces, models, features, excluded)
     identity = faces.identity.codes[rows]
-    files = dict(plan.files)
+    files = _files(plan)
     needed = [name for name in models if name not in files and not (plan.mode == "m2m" and name == plan.target)]
     fits = np.zeros(len(rows), bool)
     if needed:
@@ -373,7 +387,7 @@ def _maps(
     tick: Tick,
 ) -> tuple[dict[str, list[_Map]], list[str]]:
     """How each model comes into the common space, several ways where copies are asked for; and what speaks against."""
-    files = dict(plan.files)
+    files = _files(plan)
     if plan.mode == "unified" and files and needed:
         raise InputError(
             tr("A common space of its own needs a transform of every model, or of none."),
@@ -381,7 +395,7 @@ def _maps(
         )
     into = features[plan.target] if plan.mode == "m2m" else None
     maps = {name: [_from_file(Path(files[name]), features[name], into)] for name in models if name in files}
-    if plan.mode == "m2m" and plan.target not in maps:
+    if plan.mode == "m2m":
         maps[plan.target] = [_Map("itself")]
     if not needed:
         return maps, []
@@ -391,6 +405,11 @@ def _maps(
         maps[name] = [_Map(one.method, one.why, one.transform) for one in fits]
         notes += [note for one in fits for note in one.notes]
     return maps, list(dict.fromkeys(notes))
+
+
+def _files(plan: EnsemblePlan) -> dict[str, str]:
+    """Transforms that come from files, by model. With M2M the query model stays as it is, whatever file it has."""
+    return {name: file for name, file in plan.files if plan.mode != "m2m" or name != plan.target}
 
 
 def _from_file(path: Path, source: FeatureSet, target: FeatureSet | None) -> _Map:
@@ -515,6 +534,7 @@ def _identified(
     values: Array,
     plan: EnsemblePlan,
     *,
+    variance: Array | None = None,
     most: int = rejection.MOST,
     tick: Tick,
 ) -> Risk:
@@ -524,6 +544,7 @@ def _identified(
         fpir=plan.fpir,
         emptied=plan.emptied,
         weights=plan.weights,
+        uncertainty=variance,
         resamples=plan.resamples,
         seed=plan.seed,
         most=most,
@@ -546,11 +567,12 @@ def _compared(
     common: _Common,
     features: Mapping[str, FeatureSet],
     query: Floats,
+    vectors: Floats,
     plan: EnsemblePlan,
     *,
     tick: Tick,
 ) -> Uncertainty:
-    """What each member is worth by itself, and what further ones bring; among some thousand faces at most."""
+    """What each member, and the ensemble's `vectors`, are worth among some thousand faces, the same for all."""
     from facelens.analyses import diversity
 
     some, notes = _some(common.identity, plan.seed)
@@ -571,13 +593,13 @@ def _compared(
             resamples=plan.resamples,
             seed=plan.seed,
             most=1,
-            tick=part_of(ticks, number, 2 * len(members)),
+            tick=part_of(ticks, number, 2 * len(members) + 1),
         )
         return _at_first(risk)
 
     described = []
-    for i, (one, part, vectors) in enumerate(zip(found.members, common.parts, members, strict=True)):
-        alone = tar(vectors if asks is None else asks, vectors, 2 * i)
+    for i, (one, part, mapped) in enumerate(zip(found.members, common.parts, members, strict=True)):
+        alone = tar(mapped if asks is None else asks, mapped, 2 * i)
         raw = alone
         if one.how != "itself":
             unmapped = features[part.model].unit(ids)[0]
@@ -585,6 +607,9 @@ def _compared(
             if unmapped.shape == own.shape:
                 raw = tar(own, unmapped, 2 * i + 1)
         described.append(replace(one, alone=alone, raw=raw))
+    together = found.together
+    if len(some) < len(common.ids):
+        together = tar(vectors[some] if asks is None else asks, vectors[some], 2 * len(members))
     sizes = diversity.sizes(
         members,
         query=asks,
@@ -597,15 +622,16 @@ def _compared(
         seed=plan.seed,
         tick=part_of(tick, 1, 2),
     )
-    return replace(found, members=tuple(described), sizes=sizes, notes=tuple(dict.fromkeys((*found.notes, *notes))))
+    notes = list(dict.fromkeys((*found.notes, *notes)))
+    return replace(found, members=tuple(described), together=together, sizes=sizes, notes=tuple(notes))
 
 
 def _some(identity: NDArray[np.int32], seed: int) -> tuple[NDArray[np.int64], list[str]]:
     """Places of the faces of some people, at most `AMONG`; all of them where there are fewer."""
     if len(identity) <= AMONG:
         return np.arange(len(identity)), []
-    people, counts = np.unique(identity, return_counts=True)
+    people, counts = np.unique(identity[identity >= 0], return_counts=True)
     order = np.random.default_rng(seed).permutation(len(people))
-    taken = people[order[np.cumsum(counts[order]) <= AMONG]]
-    note = tr("Members are compared on {n} faces of {people} people.", n=AMONG, people=len(taken))
-    return np.flatnonzero(np.isin(identity, taken)), [note]
+    taken = people[order[: max(2, int(np.searchsorted(np.cumsum(counts[order]), AMONG, side="right")))]]
+    some = np.flatnonzero(np.isin(identity, taken))
+    return some, [tr("Members are compared on {n} faces of {people} people.", n=len(some), people=len(taken))]

@@ -193,3 +193,53 @@ def test_nobody_has_a_name(world: tuple) -> None:
     assert np.isfinite(found.variance).all()
     assert not found.together.defined
     assert found.together.why == "no pair was compared"
+
+
+def test_the_query_model_stays_as_it_is_whatever_file_it_has(world: tuple, tmp_path: Path) -> None:
+    from facelens.features import fitting, transforms
+
+    faces, features, _ = world
+    turned = fitting.fit(features["c"].vectors, -features["c"].vectors, faces.identity.codes, method="ridge")
+    transforms.save(turned.transform, tmp_path / "c")
+    plain, given = (
+        assess(faces, replace(PLAN, files=files), features=features) for files in ((), (("c", str(tmp_path / "c")),))
+    )
+    np.testing.assert_array_equal(given.variance, plain.variance)
+    assert given.members[-1].how == "itself"
+
+
+def test_before_and_after_an_update_are_of_the_same_people(world: tuple, tmp_path: Path) -> None:
+    from facelens.features import fitting, transforms
+
+    faces, features, _ = world
+    made = fitting.fit(features["b"].vectors, features["a"].vectors, faces.identity.codes, method="ridge")
+    transforms.save(made.transform, tmp_path / "b")
+    plan = replace(PLAN, members=("a", "b"), target="a", files=(("b", str(tmp_path / "b")),))
+    found = update_query(faces, plan, features=features, target="c")
+    for _, before, after in found.rows:
+        assert before.n == after.n
+    fitted_here = update_query(faces, replace(plan, files=()), features=features, target="c")
+    other_space = update_query(faces, replace(plan, mode="unified"), features=features, target="c")
+    assert other_space.rows[0][1].value == fitted_here.rows[0][1].value
+    with pytest.raises(InputError, match="but those of b itself"):
+        update_query(faces, replace(PLAN, members=("b",), target="a", copies=3), features=features, target="b")
+
+
+def test_templates_are_weighed_by_variance_whatever_is_refused_by(world: tuple, found: Uncertainty) -> None:
+    faces, features, _ = world
+    plan = replace(PLAN, by="quality", lower=True, weights="inverse")
+    by_quality = assess(faces, plan, features=features)
+    assert by_quality.identification.error.value[0] == pytest.approx(1 - by_quality.weighted.value)
+    assert by_quality.weighted.value == found.weighted.value
+
+
+def test_all_are_compared_on_the_same_people(world: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    from facelens.analyses import uncertainty
+
+    faces, features, _ = world
+    monkeypatch.setattr(uncertainty, "AMONG", 40)
+    names = [faces.identity.name(row) if row < 300 else None for row in range(len(faces))]
+    found = assess(replace(faces, identity=Labels.of(names)), PLAN, features=features)
+    assert found.together.defined
+    assert found.members[0].alone.n == found.together.n
+    assert "Members are compared on 36 faces of 6 people." in found.notes
