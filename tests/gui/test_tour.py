@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facelens.session.drawing import CHARTS
+from facelens.session.drawing import CHARTS, UNCERTAINTY
 from facelens.views.tour import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +94,7 @@ def test_the_whole_tour_without_a_network_and_without_torch(
     expected = {f"{name}_{scheme}.png" for name, _ in STEPS for scheme in ("dark", "light")}
     expected |= {"contact_sheet.png", "contact_sheet.svg", "contact_sheet.pdf", "selection.csv"}
     expected |= {f"evaluation {chart}.png" for chart in CHARTS}
+    expected |= {f"uncertainty {chart}.png" for chart in UNCERTAINTY} | {"refused.csv"}
     assert {path.name for path in out.iterdir()} == expected
     for path in out.glob("*.png"):
         assert colours(path) > 60, f"{path.name} is blank"
