@@ -227,7 +227,7 @@ def test_before_and_after_an_update_are_of_the_same_people(world: tuple, tmp_pat
 
 def test_templates_are_weighed_by_variance_whatever_is_refused_by(world: tuple, found: Uncertainty) -> None:
     faces, features, _ = world
-    plan = replace(PLAN, by="quality", lower=True, weights="inverse")
+    plan = replace(PLAN, by="quality", weights="inverse")  # qualities are negative here
     by_quality = assess(faces, plan, features=features)
     assert by_quality.identification.error.value[0] == pytest.approx(1 - by_quality.weighted.value)
     assert by_quality.weighted.value == found.weighted.value

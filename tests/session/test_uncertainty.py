@@ -15,7 +15,7 @@ import pytest
 from facelens import __main__ as command
 from facelens.__main__ import main
 from facelens.analyses import plan
-from facelens.analyses.ensemble import spearman
+from facelens.analyses.correlation import spearman
 from facelens.analyses.plan import EnsemblePlan
 from facelens.analyses.uncertainty import assess
 from facelens.features import learned, transforms
@@ -86,7 +86,7 @@ def test_numbers_are_those_of_the_analysis_and_the_plan_is_the_window_s(
     curve = [line for line in lines_of(outs["curve"]) if line["task"] == "1:1"]
     np.testing.assert_allclose([float(line["error"]) for line in curve], found.verification.error.value, rtol=1e-7)
     assert told["together"] == plain(found.together) and told["members"] == plain(found.members)
-    light = spearman(np.asarray(faces.columns["light"])[faces.rows_of(found.ids)], found.variance, resamples=0)
+    light = spearman(np.asarray(faces.columns["light"])[faces.rows_of(found.ids)], found.variance)
     assert told["correlations"]["light"]["value"] == pytest.approx(light.value)
     for words in (
         "people: 2 members in the space of new & better.",
