@@ -81,6 +81,12 @@ class EnsemblePlan:
         once = {self.target, *dict(self.files)}
         return sum(self.copies if self.mode == "m2m" and name not in once else 1 for name in self.members)
 
+    @property
+    def space(self) -> tuple[object, ...]:
+        """What decides the variance."""
+        how = self.mode, self.method, self.copies, self.files, self.fitted_on, self.seed
+        return (self.members, self.target, *how)
+
     def renamed(self, name: str, to: str) -> EnsemblePlan:
         """With a model under another name, or without it where that is "".
 

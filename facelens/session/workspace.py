@@ -167,8 +167,11 @@ class Workspace:
 
     @cached_property
     def resolved_ensemble(self) -> EnsemblePlan:
-        """The ensemble with its members and target named, of the models that have vectors."""
-        return resolved(self.ensemble, tuple(self.features), prefer=self.model_b)
+        """The ensemble with its members and target named, of the models that have vectors, by a score that is there."""
+        plan = resolved(self.ensemble, tuple(self.features), prefer=self.model_b)
+        column = self.faces.columns.get(plan.by) if self.faces is not None else None
+        gone = plan.by != VARIANCE and not isinstance(column, np.ndarray)
+        return replace(plan, by=VARIANCE, lower=False) if gone else plan
 
     @cached_property
     def ensemble_question(self) -> tuple[object, ...]:
@@ -179,8 +182,8 @@ class Workspace:
         names = dict.fromkeys((*plan.members, plan.target))
         vectors = tuple((name, self.features[name].provenance.fingerprint, len(self.features[name])) for name in names)
         column = self.faces.columns.get(plan.by) if plan.by != VARIANCE else None  # which is the answer
-        values = hash(column.tobytes()) if column is not None and not isinstance(column, Labels) else 0
-        return (self.faces.digest, self.excluded.tobytes(), vectors, plan, values)
+        values = hash(column.tobytes()) if isinstance(column, np.ndarray) else 0
+        return (self.faces.digest, vectors, plan, self.excluded.tobytes(), values)
 
     @property
     def uncertainty(self) -> Uncertainty | None:
@@ -309,6 +312,18 @@ def with_variance(faces: FaceSet, uncertainty: Uncertainty | None) -> FaceSet:
         values[faces.rows_of(uncertainty.ids)] = uncertainty.variance
         columns[VARIANCE] = values
     return faces if columns.keys() == faces.columns.keys() and uncertainty is None else replace(faces, columns=columns)
+
+
+def outdated(workspace: Workspace) -> bool:
+    """Whether the column of the variance is that of other vectors or transforms than are asked for now.
+
+    It stays when faces are excluded: whoever takes the worst ones out goes on to see the others in their order.
+    """
+    faces, kept, now = workspace.faces, workspace.assessed, workspace.ensemble_question
+    if faces is None or kept is None or VARIANCE not in faces.columns:
+        return False
+    old: EnsemblePlan = kept.question[2]  # type: ignore[assignment]
+    return not now or kept.question[:2] != now[:2] or old.space != workspace.resolved_ensemble.space
 
 
 def unique_name(name: str, taken: tuple[str, ...]) -> str:

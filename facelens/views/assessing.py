@@ -40,12 +40,14 @@ class Assessing:
         if reason := assessable(workspace):
             self.desk.tell(reason)
             return
+        if (given := self._given(workspace)) is None:
+            return
         question = workspace.ensemble_question
         request = Request(
             title=tr("Ensemble of {names}", names=", ".join(workspace.resolved_ensemble.members)),
             call=uncertainty.assess,
             args=(workspace.faces, workspace.resolved_ensemble),
-            kwargs=self._given(workspace),
+            kwargs=given,
             slot=SLOT,
             unit="",
             short=True,
@@ -60,11 +62,16 @@ class Assessing:
         self.desk.jobs.submit(request, then=done, partial=lambda value: self._keep(question, value))
 
     def update_query(self, target: str, then: Callable[[Any], None]) -> None:
-        """What a new query model changes when the gallery's stored vectors are mapped into its space."""
+        """What a new query model changes when the gallery's stored vectors are mapped into its space.
+
+        `then` is not called where another ensemble is asked for by the time it is known.
+        """
         from facelens.analyses import uncertainty
 
         workspace = self.desk.workspace
-        given = self._given(workspace)
+        given, question = self._given(workspace), workspace.ensemble_question
+        if given is None or target not in workspace.features:
+            return
         given["features"] = {**given["features"], target: workspace.features[target]}
         request = Request(
             title=tr("Query update to {name}", name=target),
@@ -79,19 +86,22 @@ class Assessing:
         def done(job: Job) -> None:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
-            elif job.state is State.DONE:
+            elif job.state is State.DONE and question == self.desk.workspace.ensemble_question:
                 then(job.result)
 
         self.desk.jobs.submit(request, then=done)
 
-    def _given(self, workspace: Workspace) -> dict[str, Any]:
+    def _given(self, workspace: Workspace) -> dict[str, Any] | None:
+        """What an ensemble works with; None, and the user is told, where the filter does not fit the gallery."""
         plan, faces = workspace.resolved_ensemble, workspace.faces
         assert faces is not None
         names = dict.fromkeys((*plan.members, plan.target))
-        networks = {
-            name: found.card.design for name in names if (found := workspace.inspection(name)) is not None
-        }
-        fitting = faces.ids[filters.parse(plan.fitted_on).rows(faces)] if plan.fitted_on else None
+        networks = {name: found.card.design for name in names if (found := workspace.inspection(name)) is not None}
+        try:
+            fitting = faces.ids[filters.parse(plan.fitted_on).rows(faces)] if plan.fitted_on else None
+        except filters.FilterError as error:
+            self.desk.notify(error)
+            return None
         return {
             "features": {name: workspace.features[name] for name in names},
             "networks": networks,
@@ -179,17 +189,6 @@ def first_step(found: Uncertainty) -> int:
     return int(abs(risk.coverage - 0.95).argmin()) if risk is not None else 0
 
 
-# Fields of the plan that decide the variance.
-SPACE = frozenset({"members", "target", "mode", "method", "copies", "files", "fitted_on", "seed"})
-
-
 def asked(desk: Desk, initiator: object = None, **changes: object) -> None:
-    """Ask for something else of the ensemble; where that has another variance, the column of the old one goes."""
-    workspace = desk.workspace
-    plan = replace(workspace.ensemble, **changes)  # type: ignore[arg-type]
-    if plan == workspace.ensemble:
-        return
-    fields: dict[str, object] = {"ensemble": plan}
-    if SPACE & changes.keys() and workspace.faces is not None:
-        fields["faces"] = with_variance(workspace.faces, None)
-    desk.store.update(initiator=initiator, **fields)
+    """Ask for something else of the ensemble."""
+    desk.store.update(initiator=initiator, ensemble=replace(desk.workspace.ensemble, **changes))  # type: ignore[arg-type]

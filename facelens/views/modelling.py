@@ -21,7 +21,7 @@ from facelens.images.quarantine import Again
 from facelens.resources import sample_models, sample_transforms
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Stored, unique_name, with_model_columns, with_variance
+from facelens.session.workspace import Stored, unique_name, with_model_columns
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -202,8 +202,7 @@ class Modelling:
             if getattr(workspace, slot) == name:
                 changes[slot] = to
         if workspace.faces is not None:
-            faces = with_model_columns(workspace.faces, features, stored)
-            changes["faces"] = faces if keep else with_variance(faces, None)
+            changes["faces"] = with_model_columns(workspace.faces, features, stored)
         if name in (*workspace.ensemble.members, workspace.ensemble.target):
             changes["ensemble"] = workspace.ensemble.renamed(name, to)
         return changes
@@ -452,7 +451,7 @@ class Modelling:
         features = {name: found for name, found in workspace.features.items() if name not in workspace.stored}
         changes: dict[str, object] = {"features": features, "stored": {}}
         if workspace.faces is not None:
-            changes["faces"] = with_variance(with_model_columns(workspace.faces, features, {}), None)
+            changes["faces"] = with_model_columns(workspace.faces, features, {})
         self.desk.store.update(initiator=self, **changes)
 
     # -- vectors from and to elsewhere

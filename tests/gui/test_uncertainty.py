@@ -274,3 +274,56 @@ def test_nothing_of_an_older_question_is_shown(page: UncertaintyPanel, desk: Des
     assert desk.workspace.uncertainty is not old
     settle(desk)
     assert desk.workspace.uncertainty is not None
+
+
+def test_the_variance_of_another_ensemble_is_no_column(page: UncertaintyPanel, desk: Desk) -> None:
+    desk.store.update(excluded=desk.workspace.uncertainty.ids[:1])
+    assert VARIANCE in desk.workspace.faces.columns, "who excludes the worst goes on to see the others"
+    settle(desk)
+    page.hide()
+    desk.store.update(model_b="plain", arrangement=replace(desk.workspace.arrangement, sort=VARIANCE))
+    assert desk.workspace.resolved_ensemble.target == "plain"
+    assert VARIANCE not in desk.workspace.faces.columns
+    assert desk.workspace.arrangement.sort == ""
+
+
+def test_a_score_that_is_gone_refuses_nothing(page: UncertaintyPanel, desk: Desk, calls: Calls) -> None:
+    desk.store.update(ensemble=replace(PLAN, by="quality", lower=True))
+    settle(desk)
+    faces = desk.workspace.faces
+    desk.store.update(faces=replace(faces, columns={k: v for k, v in faces.columns.items() if k != "quality"}))
+    settle(desk)
+    assert (desk.workspace.uncertainty.by, desk.workspace.uncertainty.lower) == (VARIANCE, False)
+    assert page.controls.score.currentData() == VARIANCE
+    assert not calls.named("notify")
+
+
+def test_a_filter_that_does_not_fit_is_said_once(page: UncertaintyPanel, desk: Desk, calls: Calls) -> None:
+    page.controls.planned.emit({"fitted_on": "blur < p50"})
+    desk.store.update(selection=Selection(desk.workspace.faces.ids[:1]))
+    settle(desk)
+    page.work.update_query("plain", lambda _: pytest.fail("there is no answer"))
+    assert len(calls.named("notify")) == 2
+    assert page.run.isVisible()
+
+
+def test_another_column_keeps_what_is_compared_up_to_date(page: UncertaintyPanel, desk: Desk) -> None:
+    page.compare_with("quality")
+    before = page.controls.compare.currentText()
+    assert before.startswith("quality, ρ = −")
+    faces = desk.workspace.faces
+    desk.store.update(faces=faces.with_columns({"quality": -np.asarray(faces.columns["quality"])}))
+    assert page.controls.compare.currentText() == before.replace("−", "")
+
+
+def test_an_update_of_another_ensemble_is_not_shown(page: UncertaintyPanel, desk: Desk) -> None:
+    page._on_query_model("plain")
+    settle(desk)
+    assert page.members.updates.model().rowCount() == 2
+    desk.store.update(excluded=desk.workspace.faces.ids[:1])
+    settle(desk)
+    assert page.members.updates.model().rowCount() == 0
+    page._on_query_model("plain")
+    desk.store.update(excluded=desk.workspace.faces.ids[:0])
+    settle(desk)
+    assert page.members.updates.model().rowCount() == 0

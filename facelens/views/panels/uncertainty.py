@@ -35,7 +35,7 @@ from facelens.words import number, plural, tr
 
 if TYPE_CHECKING:
     from facelens.analyses.rejection import Risk
-    from facelens.analyses.uncertainty import Uncertainty
+    from facelens.analyses.uncertainty import Uncertainty, Update
     from facelens.views.hover import Line
     from facelens.views.members_page import MembersPage
     from facelens.views.score_scatter import ScoreScatter
@@ -81,6 +81,7 @@ class UncertaintyPanel(Panel):
         self._shown: Uncertainty | None = None
         self._declined: tuple[object, ...] = ()  # a question whose job failed or was cancelled: not asked again unasked
         self._running: tuple[object, ...] = ()
+        self._updated: tuple[object, ...] = ()  # the question to which another query model was tried
         self._stretched: Ids = np.zeros(0, np.int64)  # what was chosen on the curve
         self.controls = UncertaintyControls()
         self.controls.planned.connect(lambda changes: asked(desk, self, **changes))
@@ -258,9 +259,15 @@ class UncertaintyPanel(Panel):
 
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
+        found = workspace.uncertainty
         if changed & {"faces", "excluded", "features", "models", "model_b", "ensemble"}:
             self.controls.fill(workspace, self.compared)
-        found = workspace.uncertainty
+            if self._updated and self._updated != workspace.ensemble_question:
+                self._updated = ()
+                self.members.show_update(())  # it was another ensemble's
+            if found is self._shown is not None:
+                self._show_correlation()
+                self._show_below()  # columns may have come or gone
         if found is not self._shown:
             self._shown = found
             if found is not None:
@@ -511,6 +518,7 @@ class UncertaintyPanel(Panel):
         elif job.state is not State.DONE and self.work.job() is None:
             self._declined, self._running = self._running, ()
         if job.state is State.DONE:
+            self._running = ()  # its answer may have come too late for what is asked now
             QTimer.singleShot(0, self, self._show_page)  # after whoever asked has got the answer
         elif self.isVisible():
             self._show_page()
@@ -564,7 +572,11 @@ class UncertaintyPanel(Panel):
             self.update_menu.addAction(tr("No other model has vectors")).setEnabled(False)
 
     def _on_query_model(self, name: str) -> None:
-        self.work.update_query(name, lambda found: self.members.show_update(found.rows, old=found.old, new=found.new))
+        def show(found: Update) -> None:
+            self._updated = self.desk.workspace.ensemble_question
+            self.members.show_update(found.rows, old=found.old, new=found.new)
+
+        self.work.update_query(name, show)
 
     def _on_step(self, step: int) -> None:
         self.desk.store.update(refusal=step, initiator=self)
