@@ -397,10 +397,15 @@ def _maps(
     maps = {name: [_from_file(Path(files[name]), features[name], into)] for name in models if name in files}
     if plan.mode == "m2m":
         maps[plan.target] = [_Map("itself")]
-    if not needed:
-        return maps, []
-    fitted = _fitted(plan, needed, features, ids, labels, folder=folder, tick=tick)
     notes = []
+    for (one,) in maps.values():
+        there = getattr(one.transform, "target", "")
+        if into is not None and there not in ("", plan.target, into.provenance.model):
+            words = "{file} was fitted into {there}, not into {here}."
+            notes.append(tr(words, file=one.why, there=escaped(there), here=escaped(plan.target)))
+    if not needed:
+        return maps, notes
+    fitted = _fitted(plan, needed, features, ids, labels, folder=folder, tick=tick)
     for name, fits in fitted.items():
         maps[name] = [_Map(one.method, one.why, one.transform) for one in fits]
         notes += [note for one in fits for note in one.notes]

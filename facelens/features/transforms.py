@@ -70,18 +70,31 @@ def save(transform: Transform, path: Path) -> None:
 
 def load(path: Path) -> Transform:
     """Read a transform that `save` wrote."""
+    import torch
+
     from facelens.features.models.ensemble import TRANSFORMS
     from facelens.features.state import read_tensors
 
-    tensors, words = read_tensors(path)
     try:
+        tensors, words = read_tensors(path)
         said = json.loads(words[MARK])
         sides = int(said["dimensions_in"]), int(said["dimensions"])
-        module = TRANSFORMS[said["kind"]](*sides, **said["options"])
+        options = said["options"]
+        if any(options.get(name, 0) > len(tensors) for name in ("modules", "paths")):
+            raise ValueError("more parts than tensors")
+        build = TRANSFORMS[said["kind"]]
+        with torch.device("meta"):  # what the words ask for takes no memory before it is known to be there
+            shapes = {name: one.shape for name, one in build(*sides, **options).state_dict().items()}
+        if shapes != {name: one.shape for name, one in tensors.items()}:
+            raise ValueError("words and tensors differ")
+        module = build(*sides, **options)
         module.load_state_dict(tensors)
         made = dict(said.get("made", {}))  # absent in files of earlier versions
-        return Transform(said["kind"], *sides, said["options"], module.eval(), said["source"], said["target"], made)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        names = str(said["source"]), str(said["target"])
+        return Transform(said["kind"], *sides, options, module.eval(), *names, made)
+    except (InputError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
         raise InputError(
-            tr("{name} is no transform FaceLens can read.", name=escaped(path.name)), details=str(error)
+            tr("{name} is no transform FaceLens can read.", name=escaped(path.name)),
+            hint=tr("Choose another file, or fit a transform here."),
+            details=error.details if isinstance(error, InputError) else str(error),
         ) from None

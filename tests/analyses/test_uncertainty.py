@@ -208,6 +208,17 @@ def test_the_query_model_stays_as_it_is_whatever_file_it_has(world: tuple, tmp_p
     assert given.members[-1].how == "itself"
 
 
+def test_a_transform_into_another_space_is_told(world: tuple, tmp_path: Path) -> None:
+    from facelens.features import fitting, transforms
+
+    faces, features, _ = world
+    vectors = features["b"].vectors, features["c"].vectors
+    made = fitting.fit(*vectors, faces.identity.codes, method="ridge", names=("b", "d"))
+    transforms.save(made.transform, tmp_path / "b")
+    found = assess(faces, replace(PLAN, files=(("b", str(tmp_path / "b")),)), features=features)
+    assert "b was fitted into d, not into c." in found.notes
+
+
 def test_before_and_after_an_update_are_of_the_same_people(world: tuple, tmp_path: Path) -> None:
     from facelens.features import fitting, transforms
 

@@ -399,3 +399,29 @@ def test_names_of_what_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "FORMAT", -1)
     others.add(key(X, Y, SEEN.labels, training=Training()))
     assert len(others) == 6 and name not in others
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dimensions_in": 1e999},
+        {"dimensions": 90_000},
+        {"options": {"modules": 10**9}, "kind": "rbt"},
+        {"options": 3},
+        {"made": 5},
+    ],
+)
+def test_a_file_that_lies_about_its_transform_is_refused(changes: dict[str, object], tmp_path: Path) -> None:
+    import json
+
+    import torch
+
+    from facelens.features.state import write_tensors
+
+    said = {"kind": "linear", "dimensions_in": 4, "dimensions": 4, "options": {}, "source": "", "target": ""}
+    tensors = {"matrix.weight": torch.eye(4)}
+    write_tensors(tmp_path / "good", tensors, {transforms.MARK: json.dumps(said)})
+    assert transforms.load(tmp_path / "good").dimensions == 4
+    write_tensors(tmp_path / "bad", tensors, {transforms.MARK: json.dumps(said | changes)})
+    with pytest.raises(InputError, match="is no transform FaceLens can read"):
+        transforms.load(tmp_path / "bad")

@@ -76,9 +76,7 @@ def compiled(faces: FaceSet, three: dict[str, FeatureSet]) -> None:
 
 
 @pytest.fixture
-def page(
-    panel: Callable[..., Any], desk: Desk, faces: FaceSet, three: dict[str, FeatureSet]
-) -> UncertaintyPanel:
+def page(panel: Callable[..., Any], desk: Desk, faces: FaceSet, three: dict[str, FeatureSet]) -> UncertaintyPanel:
     """A panel on which the ensemble of three models has been worked out."""
     made = panel(UncertaintyPanel)
     made.resize(1200, 700)
