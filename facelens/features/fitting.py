@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.errors import InputError
+from facelens.errors import FaceLensError, InputError
 from facelens.features import held_out, transforms
 from facelens.features.closed_forms import CLOSED, STRENGTH, Floats, Matrix, Moments, Way, solved
 from facelens.features.crops import ordered
@@ -40,6 +41,8 @@ from facelens.progress import Tick, part_of, silent
 from facelens.words import plural, tr
 
 Labels = NDArray[np.integer[Any]]
+
+_log = logging.getLogger("facelens.fitting")
 
 METHODS = ("auto", *CLOSED, "rbt")
 STRONG = Way("ridge", 1.0)  # for very few people
@@ -278,7 +281,7 @@ def key(*arrays: NDArray[Any], **settings: Any) -> str:
 
 
 def cached(folder: Path, name: str, make: Callable[[], Sequence[Fit]]) -> tuple[Fit, ...]:
-    """What was fitted under `name` (see `key`) before, from `folder`; else it is made now and kept there."""
+    """What was fitted under `name` (see `key`) before, from `folder`; else it is made, and kept if it can be."""
     found = sorted(folder.glob(f"{name}-*-of-*.safetensors"))
     if found and len(found) == int(found[0].stem.rpartition("-")[2]):
         try:
@@ -286,9 +289,12 @@ def cached(folder: Path, name: str, make: Callable[[], Sequence[Fit]]) -> tuple[
         except InputError:
             pass  # damaged: it is fitted again
     made = tuple(make())
-    folder.mkdir(parents=True, exist_ok=True)
-    for place, one in enumerate(made):
-        transforms.save(one.transform, folder / f"{name}-{place:03d}-of-{len(made)}.safetensors")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for place, one in enumerate(made):
+            transforms.save(one.transform, folder / f"{name}-{place:03d}-of-{len(made)}.safetensors")
+    except (OSError, FaceLensError) as error:
+        _log.warning("transforms are not kept in %s: %s", folder, error)
     return made
 
 

@@ -425,3 +425,9 @@ def test_a_file_that_lies_about_its_transform_is_refused(changes: dict[str, obje
     write_tensors(tmp_path / "bad", tensors, {transforms.MARK: json.dumps(said | changes)})
     with pytest.raises(InputError, match="is no transform FaceLens can read"):
         transforms.load(tmp_path / "bad")
+
+
+def test_what_cannot_be_kept_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    made = fit(X, Y, SEEN.labels, method="ridge")
+    assert cached(tmp_path / "taken", "name", lambda: (made,)) == (made,)
