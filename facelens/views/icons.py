@@ -101,8 +101,13 @@ class _Engine(QIconEngine):
 _COPIES: list[QIconEngine] = []  # made only when somebody changes a copy of an icon, which the application does not
 
 
+@cache
 def icon(name: str, *, colour: str = "text2") -> QIcon:
-    """The icon for buttons and menus; fainter when disabled, stronger when checked."""
+    """The icon for buttons and menus; fainter when disabled, stronger when checked.
+
+    One for each name and colour, which lives as long as the program: where the last button with an icon went, Qt
+    destroyed an engine that Python had freed before, and the program crashed now and then.
+    """
     _drawing(name)  # a wrong name fails here, not while painting
     return QIcon(_Engine(name, colour))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QPushButton, QToolButton
 
 from facelens.resources import assets
 from facelens.views import icons, theme
@@ -95,3 +96,14 @@ def test_style_sheet_copies_survive_a_full_disk(monkeypatch: pytest.MonkeyPatch,
     made = icons.write("check", "#123456")
     assert "#123456" in made.read_text()
     assert icons.write("check", "#123456") == made
+
+
+def test_the_engine_of_an_icon_outlives_its_buttons(qapp: QApplication) -> None:
+    first = icons.icon("export")
+    assert icons.icon("export") is first
+    for _ in range(50):
+        button = QPushButton()
+        button.setIcon(icons.icon("export"))
+        button.grab()
+        shiboken6.delete(button)
+    assert not first.pixmap(16).isNull()
