@@ -266,10 +266,12 @@ def _scatter(guide: Guide) -> None:
 
 
 def _members(guide: Guide) -> None:
-    found = guide.window.store.workspace.uncertainty
+    workspace = guide.window.store.workspace
+    found = workspace.uncertainty
     if found is not None:
         worst = int(found.ids[np.nanargmax(found.variance)])
-        guide.window.store.update(selection=Selection(ids=np.array([worst], np.int64), current=worst))
+        ids = np.union1d(workspace.selection.ids, np.array([worst], np.int64))
+        guide.window.store.update(selection=Selection(ids=ids, current=worst))
     guide.window.panel("uncertainty").show_below("members")  # type: ignore[attr-defined]
 
 
