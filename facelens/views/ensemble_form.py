@@ -77,6 +77,7 @@ class EnsembleForm(QFrame):
         self.fitted_on.setToolTip(
             tr("A filter, such as blur < p50: transforms are fitted on these faces, and their people are not shown.")
         )
+        self.others = label(name="cap")
         self.trouble = label(name="cap", wrap=True)
         self.trouble.hide()
         form = QFormLayout()
@@ -107,6 +108,7 @@ class EnsembleForm(QFrame):
         column.setSpacing(10)
         column.addWidget(label(tr("Members"), name="title"))
         column.addLayout(self.members)
+        column.addWidget(self.others)
         column.addLayout(form)
         column.addWidget(self.trouble)
         column.addWidget(self.advice)
@@ -129,7 +131,7 @@ class EnsembleForm(QFrame):
         (first or self.target).setFocus(Qt.FocusReason.PopupFocusReason)
 
     def fill(self, workspace: Workspace) -> None:
-        """Show the ensemble that is asked for; models without vectors are named, and cannot be chosen."""
+        """Show the ensemble that is asked for; models without vectors are counted, and cannot be chosen."""
         plan = workspace.resolved_ensemble
         if self._names != workspace.model_names:
             self._names = workspace.model_names
@@ -139,9 +141,13 @@ class EnsembleForm(QFrame):
             there = name in workspace.features
             with QSignalBlocker(box):
                 box.setChecked(name in plan.members)
-            box.setEnabled(there)
-            box.setToolTip("" if there else tr("Has no vectors of this gallery. Embed the gallery with it first."))
+            box.setVisible(there)
             self._show_file(name, self.files.get(name, ""), there and not (plan.mode == "m2m" and name == plan.target))
+        without = [name for name in self._names if name not in workspace.features]
+        words = ("{n} model has no vectors of this gallery.", "{n} models have no vectors of this gallery.")
+        self.others.setText(plural(len(without), *words))
+        self.others.setToolTip(plain_tip(", ".join(without)))
+        self.others.setVisible(bool(without))
         with QSignalBlocker(self.target):
             self.target.clear()
             for name in workspace.features:
@@ -181,8 +187,8 @@ class EnsembleForm(QFrame):
         choose.setToolTip(
             plain_tip(path) if path else tr("Map {name} with a transform that was fitted elsewhere", name=name)
         )
-        choose.setEnabled(there)
-        remove.setVisible(bool(path))
+        choose.setVisible(there)
+        remove.setVisible(there and bool(path))
 
     def _on_members(self) -> None:
         chosen = tuple(name for name, box in self.boxes.items() if box.isChecked())

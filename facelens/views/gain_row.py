@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize
@@ -142,5 +143,11 @@ class _Cell(QWidget):
         ink = gain.ink if gain.leads and gain.sign else "text" if defined else "text3"
         draw_text(painter, QRectF(0, 17, wide, 22), gain.value, ink, 18, bold=True)
         at = text_width(gain.value, 18, True) + 9
-        draw_text(painter, QRectF(at, 20, max(wide - at, 0), 18), gain.before, "text2", 10)
-        draw_text(painter, QRectF(0, 40, wide, 14), gain.under, "text2" if gain.leads else gain.ink, 10)
+        draw_text(painter, QRectF(at, 20, max(wide - at, 0), 18), _fitted(gain.before, wide - at), "text2", 10)
+        under = _fitted(gain.under, wide)
+        draw_text(painter, QRectF(0, 40, wide, 14), under, "text2" if gain.leads else gain.ink, 10)
+
+
+def _fitted(text: str, room: float) -> str:
+    """The text, without the noughts before the point where there is no room for them."""
+    return text if text_width(text, 10) <= room else re.sub(r"(?<!\d)0\.", ".", text)

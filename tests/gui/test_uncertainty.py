@@ -150,6 +150,11 @@ def test_a_face_chosen_elsewhere_is_told_member_by_member(page: UncertaintyPanel
     page.show_below("members")
     desk.store.update(selection=Selection(np.array([face]), face))
     assert page.members.face.face == face
+    other = int(desk.workspace.uncertainty.ids[5])
+    page.show_below("strip")
+    desk.store.update(selection=Selection(np.array([other]), other))
+    page.show_below("members")
+    assert page.members.face.face == other
     assert "away from the others" in str(page._members_of(face))
 
 

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from facelens.analyses.measure import Measure
 from facelens.analyses.rejection import Band, Risk, steps
-from facelens.views import theme
+from facelens.views import gain_row, theme
 from facelens.views.gain_row import GainRow
 from facelens.views.plots import Chart, Mark
 from facelens.views.risk_chart import RiskChart
@@ -524,3 +524,9 @@ def test_both_themes(variance: VarianceChart, risk: RiskChart) -> None:
             assert look.accent in drawn
     finally:
         theme.apply(app, "dark")
+
+
+def test_a_gain_without_room_drops_its_noughts(qapp: QApplication) -> None:
+    assert gain_row._fitted("+0.029 [+0.017, +0.040]", 10) == "+.029 [+.017, +.040]"
+    assert gain_row._fitted("from 10.799", 1) == "from 10.799"
+    assert gain_row._fitted("from 0.799", 1000) == "from 0.799"

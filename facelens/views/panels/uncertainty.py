@@ -429,6 +429,7 @@ class UncertaintyPanel(Panel):
             else:
                 self.scatter.show_nothing(tr("Choose a score under Compare with."))
         self._show_step()
+        self._show_selection()
 
     def _show_correlation(self) -> None:
         from facelens.analyses.correlation import spearman
