@@ -50,6 +50,8 @@ EMPTIED = ("keep", "unenrol")
 WEIGHTS = ("equal", "inverse", "exponential")
 RECOGNISED = ("pairs", "nearest")
 VARIANCE = "variance"
+PAIRWISE = "pairwise distance"  # the same spread in another unit: the mean squared distance of two members
+OWN = (VARIANCE, PAIRWISE)  # scores of the ensemble itself
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class EnsemblePlan:
     files: tuple[tuple[str, str], ...] = ()  # model, file of a transform that was fitted elsewhere
     fitted_on: str = ""  # a filter: the pictures transforms are fitted on; "": half of the people
     queries: str = "target"  # who is compared with the ensemble: the "target" model, or the "ensemble" itself
-    by: str = VARIANCE  # the score pictures are refused by, or a column
+    by: str = VARIANCE  # the score pictures are refused by: of OWN, or a column
     lower: bool = False  # whether pictures with low values are refused first
     far: float = 1e-3
     fpir: float = 1e-2

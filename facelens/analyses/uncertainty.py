@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from facelens.analyses import ensemble, rejection
 from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
-from facelens.analyses.plan import VARIANCE, EnsemblePlan
+from facelens.analyses.plan import OWN, PAIRWISE, EnsemblePlan
 from facelens.analyses.rejection import Recognition, Risk
 from facelens.errors import InputError
 from facelens.features.featureset import FeatureSet
@@ -157,7 +157,7 @@ def assess(
         together=Measure.none(tr("being worked out")),
         by=plan.by,
         values=values,
-        lower=plan.by != VARIANCE and plan.lower,
+        lower=plan.by not in OWN and plan.lower,
         problems=tuple(problems),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -498,8 +498,8 @@ def _fitted(
 
 def _values(faces: FaceSet, common: _Common, plan: EnsemblePlan, variance: Array) -> tuple[Array, list[str]]:
     """The score pictures are refused by, higher first."""
-    if plan.by == VARIANCE:
-        return variance, []
+    if plan.by in OWN:
+        return (ensemble.pairwise(variance, len(common.members)) if plan.by == PAIRWISE else variance), []
     column = faces.columns.get(plan.by)
     if column is None or isinstance(column, Labels):
         raise InputError(

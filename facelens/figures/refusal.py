@@ -28,6 +28,8 @@ def score_words(by: str) -> str:
     """The title of the axis of a score."""
     if by == "variance":
         return tr("variance 1 − ‖mean‖², higher = models disagree more")
+    if by == "pairwise distance":
+        return tr("mean squared distance of two members, higher = models disagree more")
     return tr("{score}, refused from the right", score=by)
 
 

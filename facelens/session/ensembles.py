@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from facelens.analyses import uncertainty
-from facelens.analyses.plan import VARIANCE, EnsemblePlan
+from facelens.analyses.plan import OWN, EnsemblePlan
 from facelens.analyses.uncertainty import Uncertainty, Update
 from facelens.errors import InputError
 from facelens.features import transforms
@@ -101,7 +101,7 @@ def planned(found: Gathered, plan: EnsemblePlan, *, files: Sequence[str] = ()) -
             tr("Variance needs two members or more; this ensemble has {n}.", n=plan.size),
             hint=tr("Give a further STORE; --copies N makes several members of a model that is not the query model."),
         )
-    if plan.by != VARIANCE and plan.by not in (names := score_columns(found.faces)):
+    if plan.by not in OWN and plan.by not in (names := score_columns(found.faces)):
         raise InputError(
             tr("The gallery has no score {name}.", name=escaped(plan.by)),
             hint=tr("Join a table with --scores FILE, or choose one of {names}.", names=_listed(names)),

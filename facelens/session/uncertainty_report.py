@@ -9,7 +9,7 @@ import numpy as np
 
 from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
-from facelens.analyses.plan import VARIANCE, EnsemblePlan
+from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan
 from facelens.analyses.rejection import Risk
 from facelens.analyses.uncertainty import Member, Uncertainty, Update
 from facelens.figures.ensembles import together_words
@@ -64,7 +64,7 @@ class UncertaintyReport:
         """Rank correlation of the variance with each score, and with the length of each member's vectors."""
         rows = self.faces.rows_of(self.found.ids)
         people = self.faces.identity.codes[rows]
-        by = () if self.found.by == VARIANCE else (self.found.by,)
+        by = () if self.found.by in OWN else (self.found.by,)
         norms = (NORM.format(name=name) for name in self.plan.members)
         return {
             name: spearman(np.asarray(self.faces.columns[name], np.float64)[rows], self.found.variance, groups=people)

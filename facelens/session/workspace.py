@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.plan import VARIANCE, EnsemblePlan, Plan, resolved
+from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan, Plan, resolved
 from facelens.images.doctor import Diagnosis
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
@@ -170,7 +170,7 @@ class Workspace:
         """The ensemble with its members and target named, of the models that have vectors, by a score that is there."""
         plan = resolved(self.ensemble, tuple(self.features), prefer=self.model_b)
         column = self.faces.columns.get(plan.by) if self.faces is not None else None
-        gone = plan.by != VARIANCE and not isinstance(column, np.ndarray)
+        gone = plan.by not in OWN and not isinstance(column, np.ndarray)
         return replace(plan, by=VARIANCE, lower=False) if gone else plan
 
     @cached_property
@@ -181,7 +181,7 @@ class Workspace:
             return ()
         names = dict.fromkeys((*plan.members, plan.target))
         vectors = tuple((name, self.features[name].provenance.fingerprint, len(self.features[name])) for name in names)
-        column = self.faces.columns.get(plan.by) if plan.by != VARIANCE else None  # which is the answer
+        column = self.faces.columns.get(plan.by) if plan.by not in OWN else None  # those are the answer
         values = hash(column.tobytes()) if isinstance(column, np.ndarray) else 0
         return (self.faces.digest, vectors, plan, self.excluded.tobytes(), values)
 

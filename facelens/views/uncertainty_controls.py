@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QWidget
 
 from facelens.analyses.measure import rate
-from facelens.analyses.plan import VARIANCE, EnsemblePlan
+from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session.workspace import Workspace
 from facelens.views.controls import FlowLayout, label, text_width, together, tool_button, vertical_rule
@@ -174,20 +174,21 @@ class UncertaintyControls(QWidget):
         names = score_columns(faces)
         with QSignalBlocker(self.score):
             self.score.clear()
-            self.score.addItem(tr("variance"), VARIANCE)
+            for own in OWN:
+                self.score.addItem(tr(own), own)
             for name in names:
                 self.score.addItem(name, name)
             self.score.setCurrentIndex(max(0, self.score.findData(plan.by)))
         with QSignalBlocker(self.compare):
             self.compare.clear()
             self.compare.addItem(tr("nothing"), "")
-            if plan.by != VARIANCE:
+            if plan.by not in OWN:
                 self.compare.addItem(tr("variance"), VARIANCE)
             for name in names:
                 if name != plan.by:
                     self.compare.addItem(name, name)
             self.compare.setCurrentIndex(max(0, self.compare.findData(compared)))
-        self.direction.setVisible(plan.by != VARIANCE)
+        self.direction.setVisible(plan.by not in OWN)
         self.direction.setChecked(plan.lower)
         self.direction.setToolTip(
             tr("Low values are refused first. Click for high values.")

@@ -330,3 +330,14 @@ def test_an_update_of_another_ensemble_is_not_shown(page: UncertaintyPanel, desk
     desk.store.update(excluded=desk.workspace.faces.ids[:0])
     settle(desk)
     assert page.members.updates.model().rowCount() == 0
+
+
+def test_the_pairwise_form_is_the_same_in_another_unit(page: UncertaintyPanel, desk: Desk) -> None:
+    before = desk.workspace.uncertainty
+    page.controls.scored.emit("pairwise distance")
+    settle(desk)
+    found = desk.workspace.uncertainty
+    assert found.by == "pairwise distance"
+    np.testing.assert_allclose(found.values, 3 * before.variance)  # 2M / (M - 1) with three members
+    np.testing.assert_array_equal(found.verification.error.value, before.verification.error.value)
+    assert page.histogram.header.title() == "Pairwise distance"

@@ -18,7 +18,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QScrollArea, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import rate
-from facelens.analyses.plan import VARIANCE
+from facelens.analyses.plan import OWN, VARIANCE
+from facelens.figures.refusal import score_words
 from facelens.images.faceset import Ids
 from facelens.session import filters
 from facelens.session.actions import assessable, embeddable
@@ -355,7 +356,7 @@ class UncertaintyPanel(Panel):
         name = tr("variance") if plan.by == VARIANCE else plan.by
         self.histogram.header.set_title(name[:1].upper() + name[1:])
         self.histogram.header.set_subtitle(tr("N = {n} faces", n=len(found.ids)))
-        words = tr("variance 1 − ‖mean‖², higher = models disagree more") if plan.by == VARIANCE else name
+        words = score_words(plan.by) if plan.by in OWN else name
         self.variance.show_values(found.values, found.ids, words, lower=found.lower)
         self.variance.set_steps(found.verification.limit if found.verification is not None else np.zeros(0))
         right = found.recognition.right if found.recognition is not None else None
