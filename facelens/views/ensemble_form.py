@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -22,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from facelens.analyses.plan import METHODS, MODES, EnsemblePlan
 from facelens.errors import FaceLensError
+from facelens.images.faceset import FaceSet
 from facelens.session import filters
 from facelens.session.workspace import Workspace
 from facelens.views.controls import label, plain_tip, tool_button
@@ -55,6 +57,7 @@ class EnsembleForm(QFrame):
         self.setAccessibleName(tr("Ensemble"))
         self._names: tuple[str, ...] = ()
         self._plan = EnsemblePlan()
+        self._faces: FaceSet | None = None
         self.boxes: dict[str, QCheckBox] = {}
         self.files: dict[str, str] = {}
         self.members = QGridLayout()
@@ -120,6 +123,7 @@ class EnsembleForm(QFrame):
         self.mode.activated.connect(lambda: self.planned.emit({"mode": self.mode.currentData()}))
         self.method.activated.connect(lambda: self.planned.emit({"method": self.method.currentData()}))
         self.copies.valueChanged.connect(lambda n: self.planned.emit({"copies": n}))
+        self.fitted_on.textEdited.connect(self._check_filter)
         self.fitted_on.editingFinished.connect(self._on_fitted_on)
 
     def open_at(self, place: QPoint) -> None:
@@ -136,7 +140,7 @@ class EnsembleForm(QFrame):
         if self._names != workspace.model_names:
             self._names = workspace.model_names
             self._list_members()
-        self._plan, self.files = plan, dict(plan.files)
+        self._faces, self._plan, self.files = workspace.faces, plan, dict(plan.files)
         for name, box in self.boxes.items():
             there = name in workspace.features
             with QSignalBlocker(box):
@@ -204,15 +208,31 @@ class EnsembleForm(QFrame):
         self._say("")
         self.planned.emit({"members": chosen})
 
-    def _on_fitted_on(self) -> None:
-        text = self.fitted_on.text().strip()
+    def hideEvent(self, event: QHideEvent) -> None:
+        self._on_fitted_on()  # a card that opens like a menu is closed without any field losing the focus
+        super().hideEvent(event)
+
+    def _check_filter(self) -> bool:
+        """Whether the filter can be used; says why not."""
         try:
-            filters.parse(text)
+            found = filters.parse(self.fitted_on.text().strip())
+            if self._faces is not None:
+                found.rows(self._faces)
         except FaceLensError as error:
             self._say(f"{error.message} {error.hint}")
-            return
+            return False
         self._say("")
-        self.planned.emit({"fitted_on": text})
+        return True
+
+    def _on_fitted_on(self) -> None:
+        text = self.fitted_on.text().strip()
+        if text == self._plan.fitted_on:
+            return
+        if self._check_filter():
+            self.planned.emit({"fitted_on": text})
+        elif not self.isVisible():
+            self.fitted_on.setText(self._plan.fitted_on)
+            self._say("")
 
     def _choose_file(self, name: str) -> None:
         chosen = QFileDialog.getOpenFileName(self, tr("Transform of {name}", name=name), "", TRANSFORMS)[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6.QtTest import QTest
 
 from facelens.analyses.plan import VARIANCE, EnsemblePlan, resolved
 from facelens.errors import InputError
@@ -186,14 +187,20 @@ def test_members_are_chosen_on_the_card(page: UncertaintyPanel, desk: Desk) -> N
     assert desk.workspace.resolved_ensemble.members == ("residual", "new")
 
 
-def test_a_filter_that_means_nothing_is_told(page: UncertaintyPanel, desk: Desk) -> None:
+def test_a_filter_that_means_nothing_is_told(page: UncertaintyPanel, desk: Desk, pump: Callable) -> None:
     form = page.controls.form
-    form.fitted_on.setText("noise <")
-    form.fitted_on.editingFinished.emit()
-    assert form.trouble.text()
-    assert desk.workspace.ensemble.fitted_on == ""
-    form.fitted_on.setText("noise < 1")
-    form.fitted_on.editingFinished.emit()
+    page.controls.open_form()
+    for text in ("noise <", "noize < 1"):
+        form.fitted_on.clear()
+        QTest.keyClicks(form.fitted_on, text)
+        assert form.trouble.text(), text
+    form.hide()  # nothing of it is left
+    assert (desk.workspace.ensemble.fitted_on, form.fitted_on.text(), form.trouble.text()) == ("", "", "")
+    page.controls.open_form()
+    QTest.keyClicks(form.fitted_on, "noise < 1")
+    assert not form.trouble.text()
+    assert desk.workspace.ensemble.fitted_on == "", "not while it is typed"
+    form.hide()
     assert desk.workspace.ensemble.fitted_on == "noise < 1"
 
 
