@@ -1,19 +1,71 @@
-"""Divided: how much the slices of an embedding, each the work of one learner, say the same.
+"""Divided: what each learner of a divided embedding finds by itself, and how much the learners say the same.
 
-Computes    mean of |r_ab| over dimensions a, b of different slices; r is Pearson's correlation over the faces
-Shapes      vectors (N, D), D a multiple of the slices; -> one number in [0, 1]
+Computes    Recall@k of each part alone: share of faces with one of the same person among the k nearest by that part
+            specialists of a learner: faces it finds at rank 1 that no other learner finds among its first 30
+            clusters: k-means of the whole embedding into K; stability: NMI of clusters found from different seeds
+            mean of |r_ab| over dimensions a, b of different slices; r is Pearson's correlation over the faces
+Shapes      vectors (N, D), D a multiple of the slices; ranks (Q, K), 0 = nobody to find
 Reference   Sanakoyeu, Tschernezki, Buchler, Ommer, "Divide and Conquer the Embedding Space", CVPR 2019; the paper
-            prints the number without its definition, this is the nearest reading
-Departs     dimensions that never change have no correlation and take no part
+            prints the correlation without its definition, this is the nearest reading
+Departs     parts of length 1 are compared by cosine, others by their distance, which for the former is the same order;
+            dimensions that never change have no correlation and take no part
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses.measure import Measure
+from facelens.analyses.parts import Layout
+from facelens.analyses.universal import Curve
 from facelens.errors import InputError
+from facelens.images.faceset import Ids
 from facelens.words import tr
+
+FAR_OFF = 30  # rank up to which another learner must not find anybody
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One model, learner by learner."""
+
+    model: str
+    layout: Layout
+    recall: tuple[tuple[Measure, ...], ...]  # for each of `Learners.ks` K Measures: that learner alone
+    whole: tuple[Measure, ...]  # for each of `Learners.ks`: all learners together
+    correlation: Measure  # mean |r| between dimensions of different slices
+    curve: Curve
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The gallery in K groups of the whole embedding, and who finds whom."""
+
+    learner: NDArray[np.int32]  # (N,) of `Learners.ids`: the group, named by the learner that is best for it
+    sizes: NDArray[np.int64]  # (K,) faces
+    people: NDArray[np.int64]  # (K,) people with most of their faces there
+    stability: Measure  # NMI of groups found from different seeds, its range over them as interval
+    kept: Measure  # share of faces in the same group after matching, likewise
+    recall: NDArray[np.float64]  # (K learners, K groups) Recall@1 of the faces of a group, NaN for an empty one
+
+
+@dataclass(frozen=True, eq=False)
+class Learners:
+    """A divided embedding beside its baseline, which is cut into as many slices; parts still being worked out: None."""
+
+    ids: Ids  # (N,) faces both models know, in the gallery's order
+    ks: tuple[int, ...]
+    own: Side
+    baseline: Side | None  # None where no other model is there
+    ranks: NDArray[np.int32]  # (Q, K) rank of the first right face for each learner of `own`, 0 = nobody to find
+    queries: Ids  # (Q,)
+    specialists: tuple[Ids, ...]  # K lists, those it leads by the widest margin first
+    clusters: Clusters | None = None
+    notes: tuple[str, ...] = field(default=())
+    complete: bool = False
 
 
 def across_slices(vectors: NDArray[np.floating], slices: int) -> float:

@@ -112,3 +112,33 @@ def resolved(plan: EnsemblePlan, names: Sequence[str], *, prefer: str = "") -> E
     if target not in names:
         target = prefer if prefer in members else (members[-1] if members else "")
     return replace(plan, members=members, target=target)
+
+
+CUTS = ("order", "rotation", "random")  # of slices: as they lie, by principal axes dealt out evenly, by chance
+MATCHES = ("cosine", "weighted", "likelihood")  # of two faces by their parts, see analyses.parts
+SHOWN = ("variance", "distance", "share")  # what can be said of a part of a face, see analyses.parts
+
+
+@dataclass(frozen=True)
+class PartsPlan:
+    """Which model is looked at part by part, how it is cut where it has no parts of its own, how parts are matched."""
+
+    model: str = ""  # not named: one that has learned parts, if there is one
+    parts: int = 0  # K of slices; 0: 16, or what divides the dimensions. Learned parts are as they are
+    cut: str = "order"  # of CUTS; slices only
+    unit: bool = False  # slices: each brought to length 1, so that all weigh the same
+    show: str = ""  # of SHOWN; "": the first there is
+    match: str = "cosine"  # of MATCHES
+    far: float = 1e-3  # of what is worked out with parts left out
+    baseline: str = ""  # learners: the model they are compared with, cut into as many slices
+    seed: int = 0
+
+    @property
+    def cutting(self) -> tuple[object, ...]:
+        """What decides the parts themselves."""
+        return (self.model, self.parts, self.cut, self.unit, self.seed)
+
+    def renamed(self, name: str, to: str) -> PartsPlan:
+        """With a model under another name, or without it where that is ""."""
+        model, baseline = (to if one == name else one for one in (self.model, self.baseline))
+        return replace(self, model=model, baseline=baseline)
