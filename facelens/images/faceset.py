@@ -282,6 +282,12 @@ class FaceSet:
         return _order_numbers(values, descending=descending)
 
     @cached_property
+    def contents(self) -> Mapping[str, int]:
+        """A number for what stands in each column: equal ones are equal."""
+        columns = self.columns.items()
+        return {name: hash((one.codes if isinstance(one, Labels) else one).tobytes()) for name, one in columns}
+
+    @cached_property
     def digest(self) -> str:
         """Fingerprint of who is in the set and under which name; equal sets give equal results."""
         state = hashlib.sha256(self.ids.tobytes())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan, Plan, resolved
+from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan, PartsPlan, Plan, resolved
 from facelens.images.doctor import Diagnosis
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
@@ -21,8 +21,11 @@ from facelens.session import filters
 from facelens.session.selection import Selection
 
 if TYPE_CHECKING:  # what reads model files and what evaluates them is not needed before there is one
+    from facelens.analyses.divided import Learners
     from facelens.analyses.evaluation import Evaluation
+    from facelens.analyses.parts import Parts
     from facelens.analyses.uncertainty import Uncertainty
+    from facelens.analyses.universal import Study
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
     from facelens.session.draft import Draft
@@ -86,6 +89,14 @@ class Assessed:
     uncertainty: Uncertainty
 
 
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found, and the question it answers."""
+
+    question: tuple[object, ...]
+    found: object
+
+
 CROSSINGS = ("", "ab", "ba")  # each model by itself; queries of A in the gallery of B; of B in the gallery of A
 PLAN = Plan(nmi_mean="")  # of the window: clustering takes longer than all the rest, so it is asked for by itself
 KEPT_PAIRS = 14_000_000  # of all answers that are kept; two of LFW with two models, some 500 MB
@@ -135,6 +146,13 @@ class Workspace:
     ensemble: EnsemblePlan = field(default_factory=EnsemblePlan)  # what an ensemble is asked for
     assessed: Assessed | None = None
     refusal: int = 0  # step of coverage: how many pictures are refused, see analyses.rejection
+    parts_plan: PartsPlan = field(default_factory=PartsPlan)  # which model is looked at part by part, and how
+    parts_answer: Answer | None = None
+    study_answer: Answer | None = None
+    part: int = 0  # the one that is looked at, in all views
+    left_out: tuple[int, ...] = ()  # parts that do not vote
+    learners_plan: PartsPlan = field(default_factory=PartsPlan)  # which divided model is looked at, beside which
+    learners_answer: Answer | None = None
     draft: Draft | None = None  # what is to be trained next
     run: Run | None = None  # what is being trained, or was last
 
@@ -192,6 +210,73 @@ class Workspace:
         return kept.uncertainty if kept is not None and kept.question == self.ensemble_question else None
 
     @cached_property
+    def resolved_parts(self) -> PartsPlan:
+        """The parts with their model named: one that says how sure its parts are, else model B, else any."""
+        plan = self.parts_plan
+        if plan.model in self.features:
+            return plan
+        sure = [name for name, found in self.features.items() if found.confidence is not None]
+        names = [*sure, *(name for name in (self.model_b, *self.features) if name in self.features)]
+        return replace(plan, model=names[0] if names else "")
+
+    @cached_property
+    def parts_question(self) -> tuple[object, ...]:
+        """What parts there would be now; empty where no model has vectors. Equal ones, equal answers."""
+        plan = self.resolved_parts
+        if self.faces is None or not plan.model:
+            return ()
+        return (self.faces.digest, self._vectors(plan.model), plan.cutting, self.excluded.tobytes())
+
+    @cached_property
+    def study_question(self) -> tuple[object, ...]:
+        """What a study of the parts would answer now."""
+        plan = self.resolved_parts
+        if not self.parts_question or self.faces is None:
+            return ()
+        columns = tuple((name, self.faces.contents[name]) for name in attributes(self.faces))
+        return (self.parts_question, plan.show, plan.match, plan.far, columns)
+
+    @property
+    def parts(self) -> Parts | None:
+        """The parts that are asked for now; never those of other vectors or faces."""
+        return _answer(self.parts_answer, self.parts_question)  # type: ignore[return-value]
+
+    @property
+    def study(self) -> Study | None:
+        """The study that is asked for now."""
+        return _answer(self.study_answer, self.study_question)  # type: ignore[return-value]
+
+    @cached_property
+    def resolved_learners(self) -> PartsPlan:
+        """The learners with model and baseline named: a divided model, beside one that is not."""
+        plan = self.learners_plan
+        learners = {name: _learners(found) for name, found in self.features.items()}
+        names = [*(name for name, k in learners.items() if k > 1), self.model_b, *self.features]
+        model = next((name for name in (plan.model, *names) if name in self.features), "")
+        others = [name for name in self.features if name != model]
+        single = [name for name in others if learners[name] == 1]
+        baseline = next((name for name in (plan.baseline, *single, *others) if name in others), "")
+        return replace(plan, model=model, baseline=baseline)
+
+    @cached_property
+    def learners_question(self) -> tuple[object, ...]:
+        """What a look at the learners would answer now; empty where no model has vectors."""
+        plan = self.resolved_learners
+        if self.faces is None or not plan.model:
+            return ()
+        vectors = tuple(self._vectors(name) for name in (plan.model, plan.baseline) if name)
+        return (self.faces.digest, vectors, plan.cutting, self.excluded.tobytes())
+
+    @property
+    def learners(self) -> Learners | None:
+        """The look at the learners that is asked for now."""
+        return _answer(self.learners_answer, self.learners_question)  # type: ignore[return-value]
+
+    def _vectors(self, name: str) -> tuple[object, ...]:
+        found = self.features[name]
+        return (name, found.provenance.fingerprint, len(found))
+
+    @cached_property
     def shown(self) -> Rows:
         """Rows of `faces` in the order the gallery shows them: not excluded, passing the filter, sorted."""
         if self.faces is None:
@@ -229,6 +314,17 @@ class Workspace:
             return 0, len(self.kept_faces)
         have = np.union1d(features.ids, features.invalid)
         return int(np.isin(self.kept_faces.ids, have).sum()), len(self.kept_faces)
+
+
+def _answer(kept: Answer | None, question: tuple[object, ...]) -> object:
+    return kept.found if kept is not None and question and kept.question == question else None
+
+
+def _learners(features: FeatureSet) -> int:
+    """How many learners a model was divided among; 0 for an ordinary one."""
+    card = features.provenance.card
+    found = card.options.get("learners", 0) if card is not None else 0
+    return found if isinstance(found, int) else 0
 
 
 def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
@@ -275,6 +371,8 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     model = workspace.model if workspace.model in names else (names[0] if names else "")
     evaluation: dict[str, object] = {"evaluated": (), "plan": PLAN, "crossing": "", "operating": Operating()}
     evaluation |= {"ensemble": EnsemblePlan(), "assessed": None, "refusal": 0}
+    evaluation |= {"parts_plan": PartsPlan(), "parts_answer": None, "study_answer": None, "part": 0, "left_out": ()}
+    evaluation |= {"learners_plan": PartsPlan(), "learners_answer": None}
     return {"features": {}, "stored": {}, "model": model, **kept, **evaluation}
 
 
@@ -287,6 +385,11 @@ def model_columns(features: Mapping[str, FeatureSet], stored: Mapping[str, Store
     """Names of the columns that models give to a gallery."""
     norms = [NORM.format(name=name) for name in features]
     return (*norms, *(SPREAD.format(kind=kind, name=name) for name, one in stored.items() for kind in one.variances))
+
+
+def attributes(faces: FaceSet) -> tuple[str, ...]:
+    """Columns that say something about the pictures: all but those that models gave."""
+    return tuple(name for name in faces.columns if name != VARIANCE and not _OF_MODELS.match(name))
 
 
 def with_model_columns(faces: FaceSet, features: Mapping[str, FeatureSet], stored: Mapping[str, Stored]) -> FaceSet:
