@@ -38,6 +38,7 @@ class Side:
     whole: tuple[Measure, ...]  # for each of `Learners.ks`: all learners together
     correlation: Measure  # mean |r| between dimensions of different slices
     curve: Curve
+    mean: tuple[Measure, ...] = ()  # for each of `Learners.ks`: mean of the learners, each alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,9 @@ class Learners:
     clusters: Clusters | None = None
     notes: tuple[str, ...] = field(default=())
     complete: bool = False
+    found: tuple[Ids, ...] = ()  # K lists beside `specialists`: the face that learner found
+    gain: tuple[Measure, ...] = ()  # for each of `ks`: mean of own less that of the baseline, on the same resamples
+    whole_gain: tuple[Measure, ...] = ()  # for each of `ks`: own less baseline with all learners together, likewise
 
 
 def across_slices(vectors: NDArray[np.floating], slices: int) -> float:

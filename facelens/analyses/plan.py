@@ -132,6 +132,7 @@ class PartsPlan:
     far: float = 1e-3  # of what is worked out with parts left out
     baseline: str = ""  # learners: the model they are compared with, cut into as many slices
     seed: int = 0
+    alone: bool = False  # learners: compared with no other model
 
     @property
     def cutting(self) -> tuple[object, ...]:

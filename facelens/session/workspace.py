@@ -255,7 +255,8 @@ class Workspace:
         model = next((name for name in (plan.model, *names) if name in self.features), "")
         others = [name for name in self.features if name != model]
         single = [name for name in others if learners[name] == 1]
-        baseline = next((name for name in (plan.baseline, *single, *others) if name in others), "")
+        named = () if plan.alone else (plan.baseline, *single, *others)
+        baseline = next((name for name in named if name in others), "")
         return replace(plan, model=model, baseline=baseline)
 
     @cached_property
