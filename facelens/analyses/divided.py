@@ -1,7 +1,8 @@
 """Divided: what each learner of a divided embedding finds by itself, and how much the learners say the same.
 
 Computes    Recall@k of each part alone: share of faces with one of the same person among the k nearest by that part
-            specialists of a learner: faces it finds at rank 1 that no other learner finds among its first 30
+            specialists of a learner: faces that it alone finds at rank 1, those first that all others find latest; in
+            the paper those that no other finds among its first 30
             clusters: k-means of the whole embedding into K; stability: NMI of clusters found from different seeds
             mean of |r_ab| over dimensions a, b of different slices; r is Pearson's correlation over the faces
 Shapes      vectors (N, D), D a multiple of the slices; ranks (Q, K), 0 = nobody to find
@@ -25,7 +26,7 @@ from facelens.errors import InputError
 from facelens.images.faceset import Ids
 from facelens.words import tr
 
-FAR_OFF = 30  # rank up to which another learner must not find anybody
+FAR_OFF = 30  # the paper's: rank up to which another learner must not find anybody
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class Learners:
     baseline: Side | None  # None where no other model is there
     ranks: NDArray[np.int32]  # (Q, K) rank of the first right face for each learner of `own`, 0 = nobody to find
     queries: Ids  # (Q,)
-    specialists: tuple[Ids, ...]  # K lists, those it leads by the widest margin first
+    specialists: tuple[Ids, ...]  # K lists of all it alone finds at rank 1, by falling lowest rank in the others
     clusters: Clusters | None = None
     notes: tuple[str, ...] = field(default=())
     complete: bool = False
