@@ -212,12 +212,9 @@ class Workspace:
     @cached_property
     def resolved_parts(self) -> PartsPlan:
         """The parts with their model named: one that says how sure its parts are, else model B, else any."""
-        plan = self.parts_plan
-        if plan.model in self.features:
-            return plan
         sure = [name for name, found in self.features.items() if found.confidence is not None]
-        names = [*sure, *(name for name in (self.model_b, *self.features) if name in self.features)]
-        return replace(plan, model=names[0] if names else "")
+        names = (self.parts_plan.model, *sure, self.model_b, *self.features)
+        return self._cuttable(self.parts_plan, next((name for name in names if name in self.features), ""))
 
     @cached_property
     def parts_question(self) -> tuple[object, ...]:
@@ -257,7 +254,12 @@ class Workspace:
         single = [name for name in others if learners[name] == 1]
         named = () if plan.alone else (plan.baseline, *single, *others)
         baseline = next((name for name in named if name in others), "")
-        return replace(plan, model=model, baseline=baseline)
+        return replace(self._cuttable(plan, model), baseline=baseline)
+
+    def _cuttable(self, plan: PartsPlan, model: str) -> PartsPlan:
+        """The plan with a model, and as many slices as its dimensions can be cut into."""
+        fits = not plan.parts or (model in self.features and self.features[model].dimensions % plan.parts == 0)
+        return replace(plan, model=model, parts=plan.parts if fits else 0)
 
     @cached_property
     def learners_question(self) -> tuple[object, ...]:
@@ -378,6 +380,7 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
 
 
 NORM = "norm, {name}"  # column of the lengths of a model's vectors
+UNSURE = "log variance, {name}"  # column of how unsure a model is of its parts, on the average of them
 SPREAD = "{kind} variance, {name}"  # column of how much a single model wavers, see features.stability
 _OF_MODELS = re.compile("norm, |[a-z]+ variance, ")
 
@@ -385,6 +388,7 @@ _OF_MODELS = re.compile("norm, |[a-z]+ variance, ")
 def model_columns(features: Mapping[str, FeatureSet], stored: Mapping[str, Stored]) -> tuple[str, ...]:
     """Names of the columns that models give to a gallery."""
     norms = [NORM.format(name=name) for name in features]
+    norms += [UNSURE.format(name=name) for name, found in features.items() if found.confidence is not None]
     return (*norms, *(SPREAD.format(kind=kind, name=name) for name, one in stored.items() for kind in one.variances))
 
 
@@ -401,6 +405,11 @@ def with_model_columns(faces: FaceSet, features: Mapping[str, FeatureSet], store
         rows, known = found.rows_of(faces.ids)
         values[known] = found.norms[rows]
         columns[NORM.format(name=name)] = values
+        if found.confidence is not None:
+            unsure = np.full(len(faces), np.nan, np.float32)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                unsure[known] = -np.log(found.confidence[rows]).mean(1)
+            columns[UNSURE.format(name=name)] = np.where(np.isfinite(unsure), unsure, np.nan).astype(np.float32)
     for name, one in stored.items():
         for kind, measured in one.variances.items():
             columns[SPREAD.format(kind=kind, name=name)] = measured

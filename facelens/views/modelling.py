@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SAMPLE_PAIR = ("old", "lce")  # of the sample checkpoints, those that are compared first
 SAMPLE_ENSEMBLE = ("new", "plain", "residual")  # those that are put together; the first one asks
+SAMPLE_PARTS = ("universal", "divided", "undivided")  # those that are looked at part by part
 
 
 def vectors_root(desk: Desk) -> Path:
@@ -148,7 +149,7 @@ class Modelling:
         else:
             self._on_ensemble()
         if rest:
-            self.load_all(rest, then=lambda: self._show(self.desk.workspace.model_b))
+            self.load_all(rest, then=self._on_rest)
 
     def _sampled(self, *stems: str) -> list[str]:
         """Names of sample checkpoints, "" for one that is not listed."""
@@ -167,6 +168,10 @@ class Modelling:
         if all(members):
             self._put_together(members)
             self._embed_missing(members)
+
+    def _on_rest(self) -> None:
+        self._show(self.desk.workspace.model_b)
+        self._embed_missing(self._sampled(*SAMPLE_PARTS))
 
     def _put_together(self, members: Sequence[str]) -> None:
         """The sample ensemble, with the transforms that come with it."""
@@ -205,6 +210,8 @@ class Modelling:
             changes["faces"] = with_model_columns(workspace.faces, features, stored)
         if name in (*workspace.ensemble.members, workspace.ensemble.target):
             changes["ensemble"] = workspace.ensemble.renamed(name, to)
+        for plan in ("parts_plan", "learners_plan"):
+            changes[plan] = getattr(workspace, plan).renamed(name, to)
         return changes
 
     def _ask_consent(self, error: NeedsChoice, path: Path, *, card: Card | None) -> None:
