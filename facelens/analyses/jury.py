@@ -5,10 +5,15 @@ Computes    score = sum over the parts kept of votes (see `parts`); threshold t 
             fair share of part k in the threshold: m_k + (t - sum of m) / |S|, m_k its mean vote on impostors; a part
             disagrees where its vote lies on the other side of its share than the score of the threshold
             rank of a face: how many others score higher with the query, plus one, the query itself left out
+            Recall@1: share of queries whose nearest other face, ties by row, shows the same person
 Shapes      votes (K,), products (N, K), kept (K,) bool
 Reference   Shi, Yu, Sohn, Chandraker, Jain, "Towards Universal Representation Learning for Deep Face Recognition",
             CVPR 2020
-Departs     rates come from a pool of pairs, not from all; the Measure says of how many
+Departs     rates come from a pool of pairs, not from all; the Measure says of how many, and of TAR nothing more: it is
+            read off while boxes are ticked
+            a part that is left out says what it would add if it alone came back: its vote among the parts kept and
+            itself. It neither counts nor disagrees
+            without parts, or without the confidence of a face that a vote needs, there is no score: NaN, and why
 """
 
 from __future__ import annotations
@@ -18,9 +23,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses import bootstrap
 from facelens.analyses.measure import Measure
+from facelens.analyses.parts import BLOCK, Floats, Parts, blocks, parts_of, pool, votes_between
+from facelens.analyses.verification import support
+from facelens.errors import InputError
+from facelens.features.featureset import FeatureSet
+from facelens.images.faceset import Ids, Rows
+from facelens.progress import Tick, silent
+from facelens.words import tr
 
 Array = NDArray[np.float64]
+Kept = NDArray[np.bool_]
+Numbers = NDArray[np.floating]
+
+SOME_GENUINE, SOME_IMPOSTOR = 10_000, 30_000  # pairs that an average is taken over
+QUERIES = 2_000  # that Recall@1 is counted over
+LOOKS = 400_000_000  # comparisons of parts by likelihood, which take longer: fewer queries where there are more
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +70,14 @@ class Verdict:
     whole: float  # the score with all parts
     same: bool | None  # as decided; None without a threshold
     disagree: tuple[int, ...]  # parts whose vote speaks against the decision
+    why: str = ""  # there is no score
 
 
 @dataclass(frozen=True)
 class Standing:
     """Where the gallery face of a pair stands in the query's list, with all parts and with those kept."""
 
-    before: int
+    before: int  # 0: it has no score
     after: int
     of: int  # faces in the list
     mate_before: int  # the first face of the query's person, 0 = there is none
@@ -73,6 +94,373 @@ class Average:
     high: Array
     n: int  # pairs
     among: str  # in words: among which pairs
+    why: str = ""  # there is none
 
 
 WHICH = ("false matches", "false non-matches", "genuine", "impostor")
+
+
+# Votes of many pairs
+
+
+def _surety(parts: Parts) -> Floats:
+    """(N, K) log sigma^2, which some ways to match need."""
+    if parts.log_variance is None:
+        raise InputError(
+            tr("This model does not say how sure its parts are."), hint=tr("Match by cosine, or choose another model.")
+        )
+    return parts.log_variance
+
+
+def _scaled(parts: Parts, rows: Rows | slice, *, match: str) -> tuple[Floats | None, Floats]:
+    """(n, K) what a part is multiplied by before a cosine, up to a factor of each face, and its squared length then.
+
+    None: by 1.
+    """
+    if match not in ("cosine", "weighted"):
+        raise ValueError(f"{match!r} is no cosine")
+    square = parts.square[rows]
+    if match == "cosine":
+        return None, square
+    surety = _surety(parts)[rows]
+    known = np.isfinite(surety)
+    mean = np.where(known, surety, 0).sum(1) / np.maximum(known.sum(1), 1)
+    weights = np.asarray(np.exp((mean[:, None] - surety) / 2), np.float32)
+    return weights, square * weights**2
+
+
+def _votes(parts: Parts, first: Rows, second: Rows, product: Numbers, *, match: str, kept: Kept) -> Array:
+    """(n, K) votes on pairs of rows; those of the parts left out as if each alone came back."""
+    if match == "likelihood":
+        return _likelihoods(parts, first, second, product)
+    found, lengths = np.asarray(product, np.float64), []
+    for rows in (first, second):
+        weights, square = _scaled(parts, rows, match=match)
+        found = found if weights is None else found * weights
+        mass = np.asarray(square, np.float64)
+        lengths.append(np.where(kept, mass, 0).sum(1, keepdims=True) + np.where(kept, 0, mass))
+    return np.asarray(found / np.maximum(np.sqrt(lengths[0] * lengths[1]), _LEAST))
+
+
+def _likelihoods(parts: Parts, first: Rows, second: Rows, product: Numbers) -> Array:
+    """(n, K) votes by likelihood, which are the same whoever else votes; NaN where a confidence is not known."""
+    with np.errstate(invalid="ignore"):
+        return votes_between(parts, first, second, product, match="likelihood")
+
+
+class _Sums:
+    """(n, K) what is added up of each pair; where a part has nothing to go by (NaN), a pair that needs it is lost."""
+
+    def __init__(self, summands: Numbers) -> None:
+        unknown = np.isnan(summands)
+        self._gappy = np.flatnonzero(unknown.any(1))
+        self._gaps = unknown[self._gappy]
+        self.summands = np.nan_to_num(summands) if len(self._gappy) else summands
+
+    def of(self, kept: Kept) -> Numbers:
+        """(n,) over the parts kept."""
+        found: Numbers = self.summands @ kept.astype(self.summands.dtype)
+        return found
+
+    def lost(self, kept: Kept) -> Rows:
+        """Pairs of which a part that is kept says nothing."""
+        return self._gappy[(self._gaps & kept).any(1)]
+
+
+def _inverse(mass: Floats, kept: Kept) -> Floats:
+    """(N,) 1 / the length of each face with the parts kept."""
+    length = np.sqrt(mass @ kept.astype(np.float32))
+    return np.asarray(1 / np.maximum(length, np.float32(_LEAST)), np.float32)
+
+
+class Bench:
+    """The pool of pairs, brought to where only sums are left to take: a ruling takes milliseconds.
+
+    Make it once for the parts and a match, in a thread; ask it whenever another part is left out.
+    """
+
+    def __init__(self, parts: Parts, match: str) -> None:
+        self._first, self._second = first, second = parts.pool.first, parts.pool.second
+        self._genuine = parts.pool.genuine
+        self._mass: Floats | None = None
+        summands: Numbers = parts.pool.products
+        if match == "likelihood":
+            summands = _likelihoods(parts, first, second, summands)
+        else:
+            weights, mass = _scaled(parts, slice(None), match=match)
+            self._mass = np.nan_to_num(mass)
+            summands = summands if weights is None else summands * weights[first] * weights[second]
+        self._sums = _Sums(summands)
+
+    def _factor(self, kept: Kept) -> Numbers:
+        """(P,) what turns summands into votes."""
+        if self._mass is None:
+            return np.ones(len(self._first))
+        inverse = _inverse(self._mass, kept)
+        return inverse[self._first] * inverse[self._second]
+
+    def ruling(self, *, kept: Kept, far: float) -> Ruling:
+        """The threshold at a FAR with some parts kept, and what it accepts."""
+        kept = np.asarray(kept, bool)
+        nothing = np.full(len(kept), np.nan)
+        if not kept.any():
+            why = tr("no part votes")
+            return Ruling(kept, far, None, Measure.none(why), nothing, nothing, nothing, why)
+        factor = self._factor(kept)
+        score = factor * self._sums.of(kept)
+        genuine, impostor = self._genuine, ~self._genuine
+        if len(lost := self._sums.lost(kept)):
+            genuine, impostor = genuine.copy(), impostor.copy()
+            genuine[lost] = impostor[lost] = False
+        typical, own = (np.where(kept, self._mean(factor * some), np.nan) for some in (impostor, genuine))
+        others, n = score[impostor], int(np.count_nonzero(impostor))
+        n_genuine = int(np.count_nonzero(genuine))
+        status, why = support(far, n) if n else ("undefined", tr("there is no impostor pair"))
+        if status != "ok":
+            return Ruling(kept, far, None, Measure.none(why, n=n_genuine), typical, own, nothing, why)
+        place = max(0, n - 1 - int(np.floor(far * n + 1e-9)))
+        threshold = float(np.partition(others, place)[place])
+        accepted = int(np.count_nonzero(score[genuine] > threshold))
+        tar = Measure(accepted / n_genuine, n=n_genuine) if n_genuine else Measure.none(tr("there is no genuine pair"))
+        share = typical + (threshold - float(np.nansum(typical))) / int(kept.sum())
+        return Ruling(kept, far, threshold, tar, typical, own, share)
+
+    def _mean(self, factor: Numbers) -> Array:
+        """(K,) the mean of summands times factor over the pairs whose factor is not 0; NaN over none."""
+        summands, n = self._sums.summands, int(np.count_nonzero(factor))
+        if not n:
+            return np.full(summands.shape[1], np.nan)
+        step = 4096  # float32 adds up so many without harm
+        total = np.zeros(summands.shape[1])
+        for start in range(0, len(factor), step):
+            total += factor[start : start + step] @ summands[start : start + step]
+        return total / n
+
+
+def ruling(parts: Parts, *, match: str, kept: Kept, far: float) -> Ruling:
+    """The threshold at a FAR over the pool with some parts kept, once; a `Bench` answers again and again."""
+    return Bench(parts, match).ruling(kept=kept, far=far)
+
+
+# One pair
+
+
+def _pair(parts: Parts, query: int, gallery: int) -> Rows:
+    rows = parts.rows_of(np.array([query, gallery], np.int64))
+    if len(rows) < 2:
+        raise InputError(tr("One of the two faces has no vector of this model."), hint=tr("Embed the gallery with it."))
+    return rows
+
+
+def verdict(
+    parts: Parts, features: FeatureSet, query: int, gallery: int, *, match: str, kept: Kept, ruling: Ruling
+) -> Verdict:
+    """How the parts vote on two faces, and what that decides at the threshold of a ruling on the same parts."""
+    kept = np.asarray(kept, bool)
+    rows = _pair(parts, query, gallery)
+    a, b = np.asarray(parts_of(features, parts, parts.ids[rows]), np.float64)
+    pair = rows[:1], rows[1:], np.einsum("kd,kd->k", a, b)[None]
+    votes = _votes(parts, *pair, match=match, kept=kept)[0]
+    whole = float(_votes(parts, *pair, match=match, kept=np.ones_like(kept))[0].sum())
+    score = float(votes[kept].sum()) if kept.any() else np.nan
+    people = parts.identity[rows]
+    genuine = None if people.min() < 0 else bool(people[0] == people[1])
+    why = ""
+    if np.isnan(score):
+        why = tr("a face has no usable confidence") if kept.any() else tr("no part votes")
+    same = None if ruling.threshold is None or why else score > ruling.threshold
+    against = np.zeros(len(kept), bool) if same is None else kept & ((votes > ruling.share) != same)
+    disagree = tuple(int(k) for k in np.flatnonzero(against))
+    return Verdict(query, gallery, genuine, votes, kept, score, whole, same, disagree, why)
+
+
+class Lineup:
+    """All faces before one query, brought to where only sums are left to take, as in `Bench`.
+
+    `products` (N, K) are those of the query with every face of `parts`.
+    """
+
+    def __init__(self, parts: Parts, products: Floats, query: int, *, match: str) -> None:
+        self._parts, self._query = parts, query
+        self._row = row = int(_pair(parts, query, query)[0])
+        self._mass: Floats | None = None
+        summands: Numbers = products
+        if match == "likelihood":
+            summands = _likelihoods(parts, np.array([row]), np.arange(len(products)), products)
+        else:
+            weights, mass = _scaled(parts, slice(None), match=match)
+            self._mass = np.nan_to_num(mass)
+            summands = products if weights is None else products * (weights * weights[row])
+        self._sums = _Sums(summands)
+        person = parts.identity[row]
+        mates = np.flatnonzero(parts.identity == person) if person >= 0 else np.zeros(0, np.int64)
+        self._mates = mates[mates != row]
+        self._whole = self._scores(np.ones(products.shape[1], bool))
+
+    def _scores(self, kept: Kept) -> Numbers:
+        """(N,) up to the query's own length, which is the same for all; -inf: no score, and the query itself."""
+        if not kept.any():
+            return np.full(len(self._parts.ids), -np.inf)
+        score = self._sums.of(kept)
+        if self._mass is not None:
+            score = score * _inverse(self._mass, kept)
+        score[self._sums.lost(kept)] = -np.inf
+        score[self._row] = -np.inf
+        return score
+
+    def standing(self, gallery: int, *, kept: Kept) -> Standing:
+        """Where a face and the first mate stand in the list."""
+        row = int(_pair(self._parts, self._query, gallery)[1])
+        places = []
+        for score in (self._whole, self._scores(np.asarray(kept, bool))):
+            mate = float(score[self._mates].max(initial=-np.inf))
+            places += [_rank(score, float(score[row])), _rank(score, mate)]
+        before, mate_before, after, mate_after = places
+        return Standing(before, after, len(self._parts.ids) - 1, mate_before, mate_after)
+
+
+def _rank(score: Numbers, one: float) -> int:
+    return 1 + int(np.count_nonzero(score > one)) if np.isfinite(one) else 0
+
+
+def standing(parts: Parts, products: Floats, query: int, gallery: int, *, match: str, kept: Kept) -> Standing:
+    """Where a face and the first mate stand in the query's list, once; a `Lineup` answers again and again."""
+    return Lineup(parts, products, query, match=match).standing(gallery, kept=kept)
+
+
+# Many pairs
+
+
+def average(
+    parts: Parts, features: FeatureSet, *, which: str, ids: Ids, match: str, kept: Kept, ruling: Ruling
+) -> Average:
+    """Votes over the pairs of one kind among some faces, or over the pool where fewer than two are given.
+
+    Compared with what is typical of impostors (`Ruling.typical`) it tells which part causes false matches.
+    """
+    if which not in WHICH:
+        raise ValueError(f"which is one of {WHICH}, not {which!r}")
+    kept = np.asarray(kept, bool)
+    rows = np.unique(parts.rows_of(ids))
+    if len(rows) < 2:
+        first, second, genuine, product = parts.pool.first, parts.pool.second, parts.pool.genuine, parts.pool.products
+        among = tr("{n} pairs that stand for all of the gallery", n=len(first))
+    else:
+        a, b, genuine = pool(parts.identity[rows], genuine=SOME_GENUINE, impostor=SOME_IMPOSTOR)
+        first, second, product = rows[a], rows[b], _products(parts, features, rows[a], rows[b])
+        among = tr("{n} pairs among {m} selected faces", n=len(first), m=len(rows))
+    nothing = np.full(len(kept), np.nan)
+
+    def none(why: str) -> Average:
+        return Average(which, nothing, nothing, nothing, 0, among, why)
+
+    if not kept.any():
+        return none(tr("no part votes"))
+    if which.startswith("false") and ruling.threshold is None:
+        return none(ruling.why)
+    wanted = np.flatnonzero(genuine == (which in ("genuine", "false non-matches")))
+    if which.startswith("false"):
+        score = _votes(parts, first[wanted], second[wanted], product[wanted], match=match, kept=kept)[:, kept].sum(1)
+        above: Kept = score > ruling.threshold
+        wanted = wanted[np.isfinite(score) & (above == (which == "false matches"))]
+    limit = SOME_GENUINE + SOME_IMPOSTOR
+    if len(wanted) > limit:
+        wanted = np.sort(np.random.default_rng(0).choice(wanted, limit, replace=False))
+    votes = _votes(parts, first[wanted], second[wanted], product[wanted], match=match, kept=kept)
+    votes = votes[np.isfinite(votes).all(1)]  # where a part has nothing to go by, nothing is added up
+    if not len(votes):
+        return none(tr("there is none among them"))
+    low, high = np.percentile(votes, (25, 75), axis=0)
+    return Average(which, votes.mean(0), low, high, len(votes), among)
+
+
+def _products(parts: Parts, features: FeatureSet, first: Rows, second: Rows) -> Floats:
+    """(n, K) f_k . f_k of pairs of rows."""
+    found = np.empty((len(first), parts.layout.parts), np.float32)
+    step = max(1, BLOCK // max(1, parts.layout.dimensions))
+    for start in range(0, len(found), step):
+        some = slice(start, start + step)
+        a, b = (parts_of(features, parts, parts.ids[side[some]]) for side in (first, second))
+        found[some] = np.einsum("nkd,nkd->nk", a, b)
+    return found
+
+
+# Searching
+
+
+def recall(
+    parts: Parts,
+    features: FeatureSet,
+    *,
+    match: str,
+    kept: Kept,
+    queries: int = QUERIES,
+    seed: int = 0,
+    tick: Tick = silent,
+) -> Measure:
+    """Recall@1 of the parts kept: at most so many faces search among all others, drawn by chance."""
+    kept = np.asarray(kept, bool)
+    N = len(parts.ids)
+    usable = np.ones(N, bool)
+    if match != "cosine":
+        usable = np.asarray(np.isfinite(_surety(parts)[:, kept]).all(1))
+    named = np.flatnonzero(usable & (parts.identity >= 0))
+    counts = np.bincount(parts.identity[named], minlength=1)
+    able = named[counts[parts.identity[named]] > 1]
+    if not kept.any():
+        return Measure.none(tr("no part votes"))
+    if not len(able):
+        return Measure.none(tr("no query has another picture of the same person"))
+    if len(able) == int(usable.sum()) and np.count_nonzero(counts) == 1:
+        return Measure.none(tr("one identity, so nothing wrong can be found"))
+    if match == "likelihood":
+        queries = min(queries, max(50, LOOKS // (N * int(kept.sum()))))
+    asking = able
+    if len(able) > queries:
+        asking = np.sort(np.random.default_rng(seed).choice(able, queries, replace=False))
+    best, nearest = np.full(len(asking), -np.inf, np.float32), np.full(len(asking), -1, np.int64)
+    where = features.rows_of(parts.ids)[0]
+    own = parts_of(features, parts, parts.ids[asking])
+    for some, found in blocks(features, where, parts.layout, parts.rotation):
+        tick(some.start, N, tr("Searching with the parts kept"))
+        if match == "likelihood":
+            surety = _surety(parts)
+            score = _compared(own, found, (surety[asking], surety[some]), kept=kept)
+        else:
+            one, other = (_scaled(parts, rows, match=match)[0] for rows in (asking, some))
+            score = np.asarray(_joined(own, one, kept) @ _joined(found, other, kept).T, np.float32)
+        score[:, ~usable[some]] = -np.inf
+        here = np.flatnonzero((asking >= some.start) & (asking < some.stop))
+        score[here, asking[here] - some.start] = -np.inf
+        place = score.argmax(1)
+        top = score[np.arange(len(score)), place]
+        nearer = top > best
+        best[nearer], nearest[nearer] = top[nearer], place[nearer] + some.start
+    right = parts.identity[nearest] == parts.identity[asking]
+    found_rate = Measure(float(right.mean()), n=len(right))
+    people, code = np.unique(parts.identity[asking], return_inverse=True)
+    if len(people) < 2:
+        return found_rate
+    drawn = bootstrap.identity_weights(len(people), seed=seed)
+    rates = (drawn @ np.bincount(code, right)) / np.maximum(drawn @ np.bincount(code), 1)
+    limits = bootstrap.rate_interval(rates, len(right))
+    return found_rate.with_interval(*limits) if limits else found_rate
+
+
+def _joined(found: Floats, weights: Floats | None, kept: Kept) -> Floats:
+    """(n, |S| D / K) the parts kept as one vector of length 1."""
+    some = found[:, kept] if weights is None else found[:, kept] * weights[:, kept, None]
+    flat = some.reshape(len(some), -1)
+    return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), _LEAST), np.float32)
+
+
+def _compared(a: Floats, b: Floats, surety: tuple[Floats, Floats], *, kept: Kept) -> Floats:
+    """(Q, n) scores by likelihood of all pairs of two groups of faces, up to a constant."""
+    score = np.zeros((len(a), len(b)), np.float32)
+    for k in np.flatnonzero(kept):
+        v, w = (np.exp(one[:, k]) for one in surety)
+        middle = np.nanmean(v)  # what all have in common goes: float32 then holds what tells them apart
+        both = v[:, None] + w[None]
+        far = (a[:, k] ** 2).sum(1)[:, None] + (b[:, k] ** 2).sum(1)[None] - 2 * (a[:, k] @ b[:, k].T)
+        score -= (np.maximum(far, 0) / both + a.shape[2] * np.log(both / (2 * middle))) / 2
+    return score
