@@ -143,3 +143,36 @@ class PartsPlan:
         """With a model under another name, or without it where that is ""."""
         model, baseline = (to if one == name else one for one in (self.model, self.baseline))
         return replace(self, model=model, baseline=baseline)
+
+
+PROJECTIONS = ("pca", "umap", "tsne")
+METRICS = ("cosine", "euclidean")
+CURRENT = -1  # in place of a part: the one that is looked at in all views
+
+
+@dataclass(frozen=True)
+class ProjectionPlan:
+    """Which vectors are laid out on a map, and how."""
+
+    model: str = ""  # not named: the one that is looked at part by part
+    part: int | None = None  # None: all parts together; CURRENT, or one of them
+    method: str = "umap"  # of PROJECTIONS
+    neighbours: int = 15  # UMAP: whom a face is held together with, itself counted
+    min_dist: float = 0.1  # UMAP: how near two points may come
+    perplexity: float = 30.0  # t-SNE: about how many neighbours a face has
+    seed: int = 0
+    metric: str = "cosine"  # of METRICS
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What decides the points; what another method would take is not in it.
+
+        >>> ProjectionPlan(perplexity=30).asked == ProjectionPlan(perplexity=50).asked
+        True
+        """
+        how = {"umap": (self.neighbours, self.min_dist, self.seed), "tsne": (self.perplexity, self.seed)}
+        return (self.model, self.part, self.metric, self.method, *how.get(self.method, ()))
+
+    def renamed(self, name: str, to: str) -> ProjectionPlan:
+        """With a model under another name, or without it where that is ""."""
+        return replace(self, model=to) if self.model == name else self
