@@ -33,6 +33,7 @@ from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.progress import Tick, silent
 from facelens.words import tr
 
+Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
 
 USUAL = (16, 8, 4, 2)  # slices, the first that divides the dimensions
@@ -40,7 +41,10 @@ BLOCK = 1 << 22  # numbers looked at at once
 BINS = 48  # of a distribution
 EXTREMES = 24  # faces listed at either end of a part
 GENUINE, IMPOSTOR = 60_000, 200_000  # pairs in the pool
-_LEAST = 1e-12
+FEW = 8  # times as many are all listed before some are drawn
+HELD = 1 << 26  # numbers up to which all parts are held while pairs are compared
+_LEAST = 1e-12  # of a length
+_TINY = 1e-300  # of what is divided by
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ class Parts:
     @cached_property
     def square(self) -> Floats:
         """(N, K) ||f_k||^2."""
-        return np.ones_like(self.length) if self.layout.unit else self.length**2
+        return (self.length > _LEAST).astype(np.float32) if self.layout.unit else self.length**2
 
 
 def layout(features: FeatureSet, plan: PartsPlan) -> Layout:
@@ -165,15 +169,15 @@ def cut(
     """Everything that is said of the parts of the faces that have a vector and are not excluded."""
     ground = layout(features, plan)
     kept = faces.ids if excluded is None else faces.ids[~np.isin(faces.ids, excluded)]
-    rows, found = features.rows_of(kept)
-    ids = kept[found]
+    rows, usable = features.rows_of(kept)
+    ids = kept[usable]
     identity = faces.identity.codes[faces.rows_of(ids)].astype(np.int32)
     rotation = rotated(features, rows, ground, plan, tick=tick)
     notes = []
     N, K = len(ids), ground.parts
     if len(kept) - N:
         notes.append(tr("{n} without usable vector are left out.", n=len(kept) - N))
-    length, distance = _measured(features, rows, identity, ground, rotation, tick=tick)
+    length, distance = measured(features, rows, identity, ground, rotation, tick=tick)
     values: dict[str, Floats] = {}
     if ground.kind == "learned":
         assert features.confidence is not None
@@ -188,14 +192,19 @@ def cut(
         values["distance"] = distance
     if not ground.unit:
         values["share"] = np.asarray(K * length**2, np.float32)
-    tick(9, 10, tr("Comparing parts"))
     made = pool(identity, seed=plan.seed)
+    held = None
+    if N * ground.dimensions <= HELD:  # a face is in many pairs: cut it once
+        held = np.empty((N, K, ground.width), np.float32)
+        for some, found in blocks(features, rows, ground, rotation, tick=tick):
+            held[some] = found
     products = np.empty((len(made[0]), K), np.float32)
     step = max(1, BLOCK // max(1, ground.dimensions))
     for start in range(0, len(products), step):
         tick(start, len(products), tr("Comparing parts"))
         some = slice(start, start + step)
-        a, b = (_parts(features, rows[side[some]], ground, rotation) for side in made[:2])
+        sides = (side[some] for side in made[:2])
+        a, b = (_parts(features, rows[side], ground, rotation) if held is None else held[side] for side in sides)
         products[some] = np.einsum("nkd,nkd->nk", a, b)
     return Parts(
         ids=ids,
@@ -248,7 +257,7 @@ def votes(
     log_variance: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None,
     kept: NDArray[np.bool_] | None = None,
     width: int = 1,
-) -> NDArray[np.float64]:
+) -> Array:
     """(..., K) what each part adds to the score of a pair; parts that are not kept add nothing.
 
     `product` (..., K) are f_k . f_k, `square` ||f_k||^2 of the two faces, `log_variance` their log sigma^2.
@@ -257,14 +266,44 @@ def votes(
     >>> votes("cosine", np.array([0.5, 0.1]), square=(one, one)).round(3)
     array([0.25, 0.05])
     """
+    here = np.ones(product.shape[-1]) if kept is None else np.asarray(kept, np.float64)
+    vote, a, b = _terms(match, product, square, log_variance, width)
+    if a is None or b is None:
+        return np.asarray(vote * here)
+    return np.asarray(vote * here / np.maximum(np.sqrt((a @ here) * (b @ here)), _TINY)[..., None])
+
+
+def scores(
+    match: str,
+    product: NDArray[np.floating],
+    *,
+    square: tuple[NDArray[np.floating], NDArray[np.floating]],
+    log_variance: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None,
+    kept: NDArray[np.bool_],
+    width: int = 1,
+) -> Array:
+    """(..., S) sums of `votes` with the parts of each row of `kept` (S, K)."""
+    here = np.asarray(kept, np.float64).T
+    vote, a, b = _terms(match, product, square, log_variance, width)
+    if a is None or b is None:
+        return np.asarray(vote @ here)
+    return np.asarray(vote @ here / np.maximum(np.sqrt((a @ here) * (b @ here)), _TINY))
+
+
+def _terms(
+    match: str,
+    product: NDArray[np.floating],
+    square: tuple[NDArray[np.floating], NDArray[np.floating]],
+    log_variance: tuple[NDArray[np.floating], NDArray[np.floating]] | None,
+    width: int,
+) -> tuple[Array, Array | None, Array | None]:
+    """(..., K) thrice: what parts add, and the squares that those kept are divided by; None where by nothing."""
     if match not in MATCHES:
         raise ValueError(f"match is one of {MATCHES}, not {match!r}")
-    product = np.asarray(product, np.float64)
-    here = np.ones(product.shape[-1]) if kept is None else np.asarray(kept, np.float64)
+    both: Array = np.asarray(product, np.float64)
     a, b = (np.asarray(one, np.float64) for one in square)
     if match == "cosine":
-        length = np.sqrt((a @ here) * (b @ here))
-        return np.asarray(product * here / np.maximum(length, _LEAST)[..., None])
+        return both, a, b
     if log_variance is None:
         raise InputError(
             tr("This model does not say how sure its parts are."), hint=tr("Match by cosine, or choose another model.")
@@ -272,12 +311,11 @@ def votes(
     first, second = (np.asarray(one, np.float64) for one in log_variance)
     if match == "weighted":
         # sqrt(s) = exp(-log variance / 2), less the mean of each face: only ratios of a face's own parts count.
-        first, second = (one - (one @ here / max(here.sum(), 1))[..., None] for one in (first, second))
-        length = np.sqrt(((a * np.exp(-first)) @ here) * ((b * np.exp(-second)) @ here))
-        return np.asarray(product * np.exp(-(first + second) / 2) * here / np.maximum(length, _LEAST)[..., None])
-    both = np.logaddexp(first, second)
-    far = np.maximum(a + b - 2 * product, 0)
-    return np.asarray(-0.5 * (far * np.exp(-both) + width * both) * here)
+        first, second = (one - one.mean(-1, keepdims=True) for one in (first, second))
+        return both * np.exp(-(first + second) / 2), a * np.exp(-first), b * np.exp(-second)
+    spread = np.logaddexp(first, second)
+    far = np.maximum(a + b - 2 * both, 0)
+    return -0.5 * (far * np.exp(-spread) + width * spread), None, None
 
 
 def votes_between(
@@ -288,7 +326,7 @@ def votes_between(
     *,
     match: str,
     kept: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """(..., K) votes on pairs of rows of `parts` whose products are known; `first` may be one row for all."""
     surety = parts.log_variance
     return votes(
@@ -361,7 +399,7 @@ def blocks(
         yield some, _parts(features, rows[some], ground, rotation)
 
 
-def _measured(
+def measured(
     features: FeatureSet,
     rows: Rows,
     identity: NDArray[np.int32],
@@ -373,22 +411,23 @@ def _measured(
     """(N, K) the length of each part in the unit vector, and how far it is from its person's mean."""
     N, K = len(rows), ground.parts
     length, distance = np.empty((N, K), np.float32), np.full((N, K), np.nan, np.float32)
-    C = int(identity.max(initial=-1)) + 1
-    centre = np.zeros((C, K, ground.width), np.float32)
-    counts = np.bincount(identity[identity >= 0], minlength=C)
+    counts = np.bincount(identity[identity >= 0], minlength=1)
+    several = np.flatnonzero(counts > 1)  # people with a centre
+    number = np.full(len(counts) + 1, -1)  # [-1]: nobody
+    number[several] = np.arange(len(several))
+    whose = number[identity]
+    centre = np.zeros((len(several), K, ground.width), np.float32)
     raw = Layout(ground.kind, K, ground.width, unit=False)
     for some, found in blocks(features, rows, raw, rotation, tick=tick):
         length[some] = np.linalg.norm(found, axis=2)
         if ground.unit:
             found /= np.maximum(length[some, :, None], _LEAST)
-        known = identity[some] >= 0
-        np.add.at(centre, identity[some][known], found[known])
-    centre /= np.maximum(counts, 1)[:, None, None]
-    several = np.append(counts > 1, False)  # [-1]: nobody
+        told = whose[some] >= 0
+        np.add.at(centre, whose[some][told], found[told])
+    centre /= counts[several, None, None]
     for some, found in blocks(features, rows, ground, rotation, tick=tick):
-        whose = identity[some]
-        told = several[whose]
-        distance[some][told] = np.linalg.norm(found[told] - centre[whose[told]], axis=2)
+        told = whose[some] >= 0
+        distance[some][told] = np.linalg.norm(found[told] - centre[whose[some][told]], axis=2)
     return length, distance
 
 
@@ -401,7 +440,7 @@ def spread(ids: Ids, values: Floats) -> Spread:
         low, high = low - 0.5, high + 0.5
     least, most = (float(some.min()), float(some.max())) if len(some) else (low, high)
     edges = np.linspace(min(least, low), max(most, high), BINS + 1)
-    K, n = values.shape[1], min(EXTREMES, len(ids))
+    K, n = values.shape[1], min(EXTREMES, int(known.sum(0).min()))  # only faces with a value are listed
     counts, quartiles = np.zeros((K, BINS), np.int64), np.full((K, 3), np.nan)
     lowest, highest = np.zeros((K, n), np.int64), np.zeros((K, n), np.int64)
     for k in range(K):
@@ -429,40 +468,41 @@ def pool(
 ) -> tuple[Rows, Rows, NDArray[np.bool_]]:
     """Pairs of rows, each once: all of one person and all of two, or so many of each drawn by chance."""
     generator = np.random.default_rng(seed)
-    known = np.flatnonzero(identity >= 0)
+    known = np.flatnonzero(identity >= 0).astype(np.int64)
     order = known[np.argsort(identity[known], kind="stable")]
-    people, starts, counts = np.unique(identity[order], return_index=True, return_counts=True)
-    pairs = counts.astype(np.int64) * (counts - 1) // 2
-    if pairs.sum() <= genuine:
-        first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for start, count in zip(starts[counts > 1], counts[counts > 1]):
-            i, j = np.triu_indices(int(count), 1)
-            first.append(order[start + i])
-            second.append(order[start + j])
-        a, b = np.concatenate(first), np.concatenate(second)
+    _, starts, counts = np.unique(identity[order], return_index=True, return_counts=True)
+    n = len(order)
+    same, apart = counts * (counts - 1) // 2, counts * (n - counts)
+    if same.sum() <= FEW * genuine:
+        place = np.arange(n)
+        here = np.repeat(starts + counts, counts) - place - 1  # the others of the person that come after each face
+        i = np.repeat(place, here)
+        j = i + 1 + np.arange(len(i)) - np.repeat(np.cumsum(here) - here, here)
     else:
-        whose = generator.choice(len(people), genuine, p=pairs / pairs.sum())
-        i = generator.integers(counts[whose])
-        j = (i + 1 + generator.integers(counts[whose] - 1)) % counts[whose]
-        a, b = _once(order[starts[whose] + i], order[starts[whose] + j], len(identity))
-    n = len(known)
-    others = n * (n - 1) // 2 - int(pairs.sum())
-    if others <= impostor:
+        person, i = _drawn(starts, counts, same, genuine, generator)
+        j = starts[person] + (i - starts[person] + 1 + generator.integers(counts[person] - 1)) % counts[person]
+    a, b = _some(order[i], order[j], len(identity), genuine, generator)
+    if apart.sum() <= 2 * FEW * impostor:
         i, j = np.triu_indices(n, 1)
-        c, d = known[i], known[j]
+        two = identity[order[i]] != identity[order[j]]
+        i, j = i[two], j[two]
     else:
-        drawn = generator.integers(n, size=(2, impostor + impostor // 8))
-        c, d = known[drawn[0]], known[drawn[1]]
-    apart = identity[c] != identity[d]
-    c, d = _once(c[apart], d[apart], len(identity))
-    if len(c) > impostor:
-        chosen = np.sort(generator.choice(len(c), impostor, replace=False))
-        c, d = c[chosen], d[chosen]
-    kind = np.repeat([True, False], [len(a), len(c)])
-    return np.concatenate([a, c]).astype(np.int64), np.concatenate([b, d]).astype(np.int64), kind
+        person, i = _drawn(starts, counts, apart, impostor, generator)
+        j = generator.integers(n - counts[person])
+        j += counts[person] * (j >= starts[person])
+    c, d = _some(order[i], order[j], len(identity), impostor, generator)
+    return np.concatenate([a, c]), np.concatenate([b, d]), np.repeat([True, False], [len(a), len(c)])
 
 
-def _once(a: Rows, b: Rows, n: int) -> tuple[Rows, Rows]:
-    """Pairs without order, each once."""
-    key = np.unique(np.minimum(a, b).astype(np.int64) * n + np.maximum(a, b))
+def _drawn(starts: Rows, counts: Rows, pairs: Rows, number: int, generator: np.random.Generator) -> tuple[Rows, Rows]:
+    """People by the pairs they have, and one of the faces of each; some more than wanted, as a pair may come twice."""
+    person = generator.choice(len(pairs), number + number // 8, p=pairs / pairs.sum()).astype(np.int64)
+    return person, starts[person] + generator.integers(counts[person])
+
+
+def _some(a: Rows, b: Rows, n: int, limit: int, generator: np.random.Generator) -> tuple[Rows, Rows]:
+    """Pairs of rows below n without order, each once; at most `limit` of them, drawn by chance."""
+    key = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
+    if len(key) > limit:
+        key = np.sort(generator.choice(key, limit, replace=False))
     return key // n, key % n

@@ -15,40 +15,36 @@ Departs     the paper names the correlation without its distance: Euclidean here
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses import part_pairs, part_search
+from facelens.analyses.effects import Effect as Effect
+from facelens.analyses.effects import effects
+from facelens.analyses.fusion import Fusion as Fusion
+from facelens.analyses.fusion import fused as fused
+from facelens.analyses.fusion import fusion
 from facelens.analyses.measure import Measure
-from facelens.images.faceset import Ids
+from facelens.analyses.part_correlation import Correlation as Correlation
+from facelens.analyses.part_correlation import correlate
+from facelens.analyses.part_search import Gallery
+from facelens.analyses.parts import Parts
+from facelens.analyses.plan import SHOWN, PartsPlan
+from facelens.errors import InputError
+from facelens.features.featureset import FeatureSet
+from facelens.images.faceset import FaceSet, Ids
+from facelens.progress import Tick, offer, part_of, silent
+from facelens.words import plural, tr
+
+RECALLS = (1, 2, 4, 8)
+ORDERS = 20  # of parts, drawn by chance
+BAND = (5, 95)  # per cent
+RESAMPLES = 500
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """How one attribute moves each part."""
-
-    column: str
-    group: str  # of a column of names, "" for a column of numbers
-    n: int  # faces with a value; of the group, where there is one
-    strength: tuple[Measure, ...]  # K numbers in [-1, 1]; above 0: more of it, the value is higher
-    edges: Array  # (B + 1,) of bins with about as many faces each; empty for a group
-    middle: Array  # (K, B) median value of the faces of each bin; of a group (K, 2): the others, the group
-    quartiles: Array  # (K, B, 2)
-
-
-@dataclass(frozen=True, eq=False)
-class Correlation:
-    """How alike two parts are: (K, K) and its mean over different parts."""
-
-    centre: Array | None  # of distances to the centre of the person; None where nobody has two faces
-    centre_mean: Measure
-    slices: Array  # mean |r| of the dimensions of two parts
-    slices_mean: Measure
-    control_centre: Measure  # slices only: the means after a random rotation, what chance gives
-    control_slices: Measure
 
 
 @dataclass(frozen=True)
@@ -74,16 +70,6 @@ class Curve:
     n: int  # queries
 
 
-@dataclass(frozen=True)
-class Fusion:
-    """One way to make templates of several pictures, and how well a face finds its person's among them."""
-
-    name: str  # "mean", "precision"
-    match: str  # of MATCHES
-    variance: str  # "min", "bayes", "" where none is used
-    first: Measure  # share of faces whose nearest template is their person's; their own picture is left out of it
-
-
 @dataclass(frozen=True, eq=False)
 class Study:
     """What is known of the parts of one model on one gallery; parts that are still being worked out are None."""
@@ -98,3 +84,113 @@ class Study:
     queries: Ids = field(default_factory=lambda: np.zeros(0, np.int64))  # faces that searched
     notes: tuple[str, ...] = ()
     complete: bool = False
+
+
+def study(
+    faces: FaceSet,
+    parts: Parts,
+    plan: PartsPlan,
+    *,
+    features: FeatureSet,
+    columns: Sequence[str],
+    resamples: int = RESAMPLES,
+    tick: Tick = silent,
+) -> Study:
+    """What the parts of one model are good for; whoever watches is offered what is known so far."""
+    if plan.match != "cosine" and parts.log_variance is None:
+        raise InputError(
+            tr("This model does not say how sure its parts are."), hint=tr("Match by cosine, or choose another model.")
+        )
+    shown = plan.show if plan.show in parts.values else next((one for one in SHOWN if one in parts.values), "")
+    known = Study(shown, notes=parts.notes)
+    if shown:
+        known = replace(known, effects=effects(faces, columns, parts, shown=shown, tick=part_of(tick, 0, 5)))
+        offer(tick, known)
+    known = replace(
+        known, correlation=correlate(parts, plan, features=features, resamples=resamples, tick=part_of(tick, 1, 5))
+    )
+    offer(tick, known)
+    known = _with_searches(known, parts, plan, features=features, resamples=resamples, tick=tick)
+    offer(tick, known)
+    if parts.layout.kind == "learned" and parts.log_variance is not None:
+        made = fusion(parts, features, known.queries, resamples=resamples, seed=plan.seed, tick=part_of(tick, 4, 5))
+        known = replace(known, fusion=made)
+    return replace(known, complete=True)
+
+
+def _with_searches(
+    known: Study, parts: Parts, plan: PartsPlan, *, features: FeatureSet, resamples: int, tick: Tick
+) -> Study:
+    """TAR and Recall with all parts, without each and with each alone, and the curve."""
+    K, every = parts.layout.parts, np.ones((1, parts.layout.parts), bool)
+    single = np.eye(K, dtype=bool)
+    around = np.concatenate([every, ~single, single])
+    tar = part_pairs.rates(
+        parts, around, match=plan.match, far=plan.far, resamples=resamples, seed=plan.seed, tick=part_of(tick, 2, 5)
+    )
+    made = part_search.gallery(
+        features,
+        parts.ids,
+        parts.identity,
+        parts.layout,
+        rotation=parts.rotation,
+        match=plan.match,
+        log_variance=parts.log_variance,
+        tick=part_of(tick, 3, 5),
+    )
+    found = recalled(made, around, seed=plan.seed, tick=part_of(tick, 3, 5))
+    first = part_search.shares(
+        (found.ranks == 1).astype(np.float64),
+        found.identity,
+        why=made.why,
+        resamples=resamples,
+        seed=plan.seed,
+    )
+    one = [Without(tar[1 + k], tar[1 + K + k], first[1 + k], first[1 + K + k]) for k in range(K)]
+    notes = [*known.notes, *found.notes]
+    if left := len(parts.ids) - len(made):
+        notes.append(tr("{n} without identity or confidence take no part in searches.", n=left))
+    pool = parts.pool
+    genuine = int(pool.genuine.sum())
+    notes.append(tr("TAR: {n} genuine and {m} impostor pairs.", n=f"{genuine:,}", m=f"{len(pool) - genuine:,}"))
+    return replace(
+        known,
+        whole=(tar[0], first[0]),
+        without=tuple(one),
+        curve=found.curve,
+        queries=found.queries,
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Recalled:
+    """Searches with different parts."""
+
+    queries: Ids  # (Q,)
+    identity: NDArray[np.int32]  # (Q,)
+    ranks: NDArray[np.int32]  # (Q, S)
+    curve: Curve
+    notes: tuple[str, ...]
+
+
+def recalled(
+    made: Gallery, kept: NDArray[np.bool_], *, ks: Sequence[int] = RECALLS, seed: int = 0, tick: Tick = silent
+) -> Recalled:
+    """Ranks with each choice (S, K) of parts, and Recall@k against their number."""
+    K = kept.shape[1]
+    chance = np.random.default_rng(seed).permuted(np.tile(np.arange(K), (ORDERS, 1)), axis=1)
+    along = part_search.prefixes(np.concatenate([np.arange(K)[None], chance])).reshape(-1, K)
+    queries = part_search.drawn(made, len(kept) + len(along), seed=seed)
+    ranks = part_search.ranks(made, queries, np.concatenate([kept, along]), tick=tick)
+    ks = tuple(k for k in ks if k < len(made)) or (1,)
+    walks = ranks[:, len(kept) :]
+    hits = np.array([(walks <= k).mean(0) if len(queries) else np.full(walks.shape[1], np.nan) for k in ks])
+    hits = hits.reshape(len(ks), 1 + ORDERS, K)
+    low, high = np.percentile(hits[:, 1:], BAND, axis=1)
+    curve = Curve(ks, hits[:, 0], low, hits[:, 1:].mean(1), high, ORDERS, len(queries))
+    notes: tuple[str, ...] = ()
+    if len(queries) < (all_of := len(made.asking)):
+        n = plural(len(queries), "{n} face", "{n} faces")
+        notes = (tr("{n} of {of} searched, drawn by chance.", n=n, of=f"{all_of:,}"),)
+    return Recalled(made.ids[queries], made.identity[queries], ranks[:, : len(kept)], curve, notes)
