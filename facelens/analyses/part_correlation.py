@@ -51,13 +51,13 @@ def correlate(
     ground, nothing = parts.layout, Measure.none(tr("parts that were learned are not cut"))
     distance = parts.values.get("distance")
     centre, centre_mean = _of_distances(distance, parts.identity, resamples=resamples, seed=plan.seed)
-    slices, slices_mean = _of_dimensions(features, rows, ground, parts.rotation, tick=part_of(tick, 0, 3))
+    slices, slices_mean = of_dimensions(features, rows, ground, parts.rotation, tick=part_of(tick, 0, 3))
     control_centre = control_slices = nothing
     if ground.kind == "slices":
         other = rotated(features, rows, ground, replace(plan, cut="random", seed=plan.seed + 1))
         _, distance = measured(features, rows, parts.identity, ground, other, tick=part_of(tick, 1, 3))
         _, control_centre = _of_distances(distance, parts.identity, resamples=resamples, seed=plan.seed)
-        _, control_slices = _of_dimensions(features, rows, ground, other, tick=part_of(tick, 2, 3))
+        _, control_slices = of_dimensions(features, rows, ground, other, tick=part_of(tick, 2, 3))
     return Correlation(centre, centre_mean, slices, slices_mean, control_centre, control_slices)
 
 
@@ -110,8 +110,8 @@ def _pearson(total: Array, moment: Array, n: float) -> Array:
     return np.asarray(np.clip(covariance / np.outer(spread, spread), -1, 1))
 
 
-def _of_dimensions(
-    features: FeatureSet, rows: Rows, ground: Layout, rotation: Floats | None, *, tick: Tick
+def of_dimensions(
+    features: FeatureSet, rows: Rows, ground: Layout, rotation: Floats | None = None, *, tick: Tick = silent
 ) -> tuple[Array, Measure]:
     """Mean |r| of the dimensions of two parts (K, K), and that of all dimensions of different parts."""
     D, K, N = ground.dimensions, ground.parts, len(rows)
