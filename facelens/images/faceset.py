@@ -279,7 +279,7 @@ class FaceSet:
             ranks = len(values.names) - 1 - ranks if descending else ranks
             ranks[missing] = len(values.names)
             return _rows_by(ranks.view(np.uint64), bits=len(values.names).bit_length())
-        return _order_numbers(values, descending=descending)
+        return order_numbers(values, descending=descending)
 
     @cached_property
     def contents(self) -> Mapping[str, int]:
@@ -310,7 +310,8 @@ def _rows_by(keys: NDArray[np.unsignedinteger], *, bits: int) -> Rows:
     return packed.view(np.int64)
 
 
-def _order_numbers(values: NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64], *, descending: bool) -> Rows:
+def order_numbers(values: NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64], *, descending: bool) -> Rows:
+    """Rows sorted by numbers: ties keep their order, NaN comes last in both directions."""
     keys = _sortable(values)
     if descending:
         keys = ~keys
