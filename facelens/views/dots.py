@@ -1,6 +1,7 @@
 """Dots by the hundred thousand as one picture: painted by counting, so many cost hardly more than few.
 
-Dots of a kind lie over each other like ink: where many are, it is denser.
+Dots of a kind lie over each other like ink: where many are, it is denser. Where each has a colour of its own, that of
+the last one shows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
 Floats = NDArray[np.float32]
+Whole = NDArray[np.int64]
 FINE = 4  # parts of a pixel in which the edge of a dot is worked out
+FAINT = 0.1  # of a pixel: where a dot covers less, it does not decide the colour
+FEW = 4  # the picture has so many times the pixels of all dots: they are painted one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,48 +27,85 @@ class Dots:
 
     x: NDArray[np.floating]
     y: NDArray[np.floating]
-    shape: str  # "disc", "cross", "ring"
-    colour: QColor
+    shape: str  # "disc", "cross", "ring", "triangle"
+    colour: QColor | Floats  # of all, or (n, 3) of each: red, green, blue from 0 to 1
     opacity: float = 1.0
+    size: float = 1.0  # 1: a disc of radius 2.3 px
 
 
 def picture(layers: Sequence[Dots], width: int, height: int, *, ratio: float = 1.0) -> QImage:
     """All dots, later kinds over earlier ones, on a clear ground of `width` x `height` pixels."""
     wide, high = max(1, round(width * ratio)), max(1, round(height * ratio))
-    colours = np.zeros((4, high, wide), np.float32)  # blue, green, red, alpha, each times alpha
+    colours = np.zeros((4, wide * high), np.float32)  # blue, green, red, alpha, each times alpha
     for dots in layers:
         if not len(dots.x):
             continue
-        ink = _ink(dots, wide, high, ratio)
-        for plane, value in zip(colours, (dots.colour.blueF(), dots.colour.greenF(), dots.colour.redF(), 1.0)):
-            plane += (value - plane) * ink
+        where, covered, top = _covered(dots, wide, high, ratio)
+        covered *= np.float32(np.log1p(-min(dots.opacity, 0.999)))
+        ink = np.negative(np.expm1(covered, out=covered), out=covered)
+        for plane, value in zip(colours, (*_shown(dots.colour, top), 1.0)):
+            plane[where] += (value - plane[where]) * ink
     pixels = np.empty((high, wide, 4), np.uint8)
-    np.multiply(colours.transpose(1, 2, 0), 255, out=pixels, casting="unsafe")
+    np.multiply(colours.reshape(4, high, wide).transpose(1, 2, 0), 255, out=pixels, casting="unsafe")
     image = QImage(pixels.data, wide, high, 4 * wide, QImage.Format.Format_ARGB32_Premultiplied).copy()
     image.setDevicePixelRatio(ratio)
     return image
 
 
-def _ink(dots: Dots, wide: int, high: int, ratio: float) -> Floats:
-    """(high, wide) how much of each pixel is covered."""
-    shape = stamp(dots.shape, ratio)
-    reach = len(shape) // 2
+def _shown(colour: QColor | Floats, top: Whole) -> tuple[float, ...] | tuple[Floats, ...]:
+    """Blue, green and red, of all pixels or of each."""
+    if isinstance(colour, QColor):
+        return colour.blueF(), colour.greenF(), colour.redF()
+    return tuple(np.asarray(colour[:, channel], np.float32)[top] for channel in (2, 1, 0))
+
+
+def _covered(dots: Dots, wide: int, high: int, ratio: float) -> tuple[Whole | slice, Floats, Whole]:
+    """Some pixels or all, how much of each is covered (more than all of it where dots lie over each other), and by
+    which dot last; the latter only where dots have colours."""
+    shape = stamp(dots.shape, ratio, dots.size)
+    reach, own = len(shape) // 2, not isinstance(dots.colour, QColor)
     column, row = (np.floor(np.asarray(v) * ratio).astype(np.int64) for v in (dots.x, dots.y))
-    seen = (column >= -reach) & (column < wide + reach) & (row >= -reach) & (row < high + reach)
-    across = wide + 2 * reach
-    places = (row[seen] + reach) * across + column[seen] + reach
-    counts = np.bincount(places, minlength=across * (high + 2 * reach)).astype(np.float32)
-    counts = counts.reshape(high + 2 * reach, across)
-    layers, part = np.zeros((high, wide), np.float32), np.empty((high, wide), np.float32)
+    seen = np.flatnonzero((column >= -reach) & (column < wide + reach) & (row >= -reach) & (row < high + reach))
+    column, row = column[seen], row[seen]
+    if len(seen) * np.count_nonzero(shape) * FEW < wide * high:
+        return _one_by_one(seen, column, row, shape, wide, high)
+    shape = shape[::-1, ::-1]  # from a pixel to the dots that reach it
+    across, down = wide + 2 * reach, high + 2 * reach
+    places = (row + reach) * across + column + reach
+    counts = np.bincount(places, minlength=across * down).astype(np.float32).reshape(down, across)
+    covered, part = np.zeros((high, wide), np.float32), np.empty((high, wide), np.float32)
     for i, j in np.argwhere(shape > 0).tolist():
-        layers += np.multiply(counts[i : i + high, j : j + wide], shape[i, j], out=part)
-    layers *= np.float32(np.log1p(-min(dots.opacity, 0.999)))
-    return np.asarray(-np.expm1(layers, out=layers), np.float32)
+        covered += np.multiply(counts[i : i + high, j : j + wide], shape[i, j], out=part)
+    top = np.full((high, wide) if own else (0, 0), -1, np.int32)
+    if own:
+        last = np.full(across * down, -1, np.int32)
+        last[places] = seen  # of several at a place, the last
+        last = last.reshape(down, across)
+        for i, j in np.argwhere(shape > FAINT).tolist():
+            np.maximum(top, last[i : i + high, j : j + wide], out=top)
+    return slice(None), covered.reshape(-1), top.reshape(-1)
 
 
-@lru_cache(maxsize=16)
-def stamp(shape: str, ratio: float) -> Floats:
+def _one_by_one(
+    seen: Whole, column: Whole, row: Whole, shape: Floats, wide: int, high: int
+) -> tuple[Whole, Floats, Whole]:
+    """The same of few dots, in no more pixels than they have."""
+    i, j = np.nonzero(shape)
+    down, across = row[:, None] + i - len(shape) // 2, column[:, None] + j - len(shape) // 2
+    inside = (down >= 0) & (down < high) & (across >= 0) & (across < wide)
+    pixels, place = np.unique((down * wide + across)[inside], return_inverse=True)
+    cover = np.broadcast_to(shape[i, j], inside.shape)[inside]
+    covered = np.bincount(place, cover, minlength=len(pixels)).astype(np.float32)
+    top = np.full(len(pixels), -1, np.int64)
+    decides = cover > FAINT
+    top[place[decides]] = np.broadcast_to(seen[:, None], inside.shape)[inside][decides]  # dot after dot: the last stays
+    return pixels, covered, top
+
+
+@lru_cache(maxsize=32)
+def stamp(shape: str, ratio: float, size: float = 1.0) -> Floats:
     """(k, k) how much of each pixel one dot covers, k odd."""
+    ratio *= size
     side = 2 * int(np.ceil(5 * ratio)) + 1
     middle = (np.arange(side * FINE) + 0.5) / FINE - side / 2
     x, y = np.meshgrid(middle / ratio, middle / ratio)
@@ -73,6 +114,9 @@ def stamp(shape: str, ratio: float) -> Floats:
         inside = away <= 2.3
     elif shape == "ring":
         inside = (away >= 3.2) & (away <= 4.6)
+    elif shape == "triangle":
+        far = np.max([x * np.cos(turn) + y * np.sin(turn) for turn in np.pi * np.array([1, 7 / 3, 11 / 3]) / 2], axis=0)
+        inside = (far <= 2.3) & (far >= 1.2)
     else:
         inside = (np.minimum(abs(x - y), abs(x + y)) <= 1.2) & (np.maximum(abs(x), abs(y)) <= 3.4)
     fine = inside.reshape(side, FINE, side, FINE)

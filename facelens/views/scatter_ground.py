@@ -1,6 +1,6 @@
-"""The ground of a scatter of two scores: axes, dots, the line, words; pixels are told from values here.
+"""The ground of a scatter of two scores: axes, dots, the line, words.
 
-`facelens.views.score_scatter` adds mouse and keys and is what panels use.
+`facelens.views.score_scatter` moves the line and is what panels use.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
 
 from facelens.analyses.correlation import spearman
 from facelens.analyses.measure import Measure
@@ -19,28 +19,17 @@ from facelens.analyses.rejection import Recognition
 from facelens.figures.ensembles import correlation_words, score_range
 from facelens.figures.scales import ticks
 from facelens.images.faceset import FaceSet, Ids
-from facelens.session.selection import Selection
 from facelens.views import dots, theme
+from facelens.views.cloud import NOTHING, Array, Cloud, View
 from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import value_text
+from facelens.views.hover import Line
+from facelens.views.thumbnails import Thumbnails
 from facelens.words import plural, tr
 
-Array = NDArray[np.float64]
 TOP, BOTTOM, LEFT, RIGHT = 44, 37, 46, 16  # px around the dots
-NEAR = 8  # px from a dot that still mean it
 PALE, PALEST = 0.7, 0.2  # how quickly dots get fainter with their number, and how faint one may be
 FAINT = 0.4  # of what is refused
-NOTHING: Array = np.zeros(0)
-
-
-@dataclass(frozen=True)
-class View:
-    """What is in sight: ranges of both scores."""
-
-    left: float
-    right: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -61,41 +50,24 @@ KINDS = (  # in the order they are drawn
 )
 
 
-class ScatterGround(QWidget):
+class ScatterGround(Cloud):
     """What is shown is painted; nothing is emitted."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._faces: FaceSet | None = None
-        self._ids: Ids = np.zeros(0, np.int64)
-        self._x = self._y = self._sorted = NOTHING
+    def __init__(self, thumbnails: Thumbnails, parent: QWidget | None = None) -> None:
+        super().__init__(thumbnails, parent)
+        self._sorted = NOTHING
         self._right: NDArray[np.int8] = np.zeros(0, np.int8)
-        self._drawn: NDArray[np.int64] = np.zeros(0, np.int64)  # places of faces that have both scores, by x
         self._counts = {kind.right: 0 for kind in KINDS}
         self._names = ("", "")
         self._titles = ("", "")
         self._why = ""
         self._turned = False  # whether y is written as its negative
         self._limit = np.inf
-        self._selection = Selection()
-        self._chosen: NDArray[np.bool_] = np.zeros(0, bool)
         self.correlation = Measure.none("")
-        self._view = self._whole = View(0.0, 1.0, 0.0, 1.0)
-        self._px = self._py = NOTHING  # of `_drawn`
         self._layer: QImage | None = None
         self._rings: QImage | None = None
-        self._hover: int | None = None  # place in `_ids`
-        self._press: QPointF | None = None
-        self._drag = ""  # "line", "band", "pan"
-        self._at = QPointF()  # the pointer
-        self._over_line = self._by_key = False
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
-        self.setMinimumSize(200, 140)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._over_line = False
         self.setAccessibleName(tr("Two scores of every face"))
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def sizeHint(self) -> QSize:
         return QSize(640, 320)
@@ -151,20 +123,6 @@ class ScatterGround(QWidget):
         self._tell()
         self.update()
 
-    def set_selection(self, selection: Selection) -> None:
-        """Ring the selected faces and the one that is looked at."""
-        if selection == self._selection:
-            return
-        self._selection = selection
-        self._mark_selected()
-        self._rings = None
-        self._tell()
-        self.update()
-
-    def fit(self) -> None:
-        """Show everything."""
-        self._look_at(self._whole)
-
     @property
     def limit(self) -> float:
         """Where the line is."""
@@ -185,22 +143,17 @@ class ScatterGround(QWidget):
         rows = self._faces.rows_of(self._ids)
         return self._faces.identity.codes[rows] if len(rows) == len(self._ids) else None
 
-    def _mark_selected(self) -> None:
-        known = self._selection.ids
-        at = np.minimum(np.searchsorted(known, self._ids), max(len(known) - 1, 0))
-        self._chosen = known[at] == self._ids if len(known) else np.zeros(len(self._ids), bool)
-
     def _written(self, y: float) -> str:
         return value_text(-y if self._turned else y)
 
-    def _words(self, place: int) -> list[tuple[str, str]]:
+    def _words(self, place: int) -> list[Line]:
         """Both scores of a face, with its place among all in the one that refuses."""
         below = np.searchsorted(self._sorted, self._y[place], side="left")
         same = np.searchsorted(self._sorted, self._y[place], side="right") - below
         rank = round(100 * (below + same / 2) / max(len(self._sorted), 1))
         rank = 100 - rank if self._turned else rank
         right = {1: tr("right"), 0: tr("wrong")}.get(int(self._right[place]), "")
-        lines = [(self._names[1], f"{self._written(self._y[place])} · p{rank}")]
+        lines: list[Line] = [(self._names[1], f"{self._written(self._y[place])} · p{rank}")]
         lines.append((self._names[0], value_text(self._x[place])))
         return [*lines, (tr("recognised"), right)] if right else lines
 
@@ -209,18 +162,6 @@ class ScatterGround(QWidget):
     def _box(self) -> QRectF:
         return QRectF(LEFT, TOP, max(1, self.width() - LEFT - RIGHT), max(1, self.height() - TOP - BOTTOM))
 
-    def _to_px(self, x: Array | float) -> Array:
-        box, view = self._box(), self._view
-        return box.left() + (np.asarray(x) - view.left) * (box.width() / (view.right - view.left))
-
-    def _to_py(self, y: Array | float) -> Array:
-        box, view = self._box(), self._view
-        return box.bottom() - (np.asarray(y) - view.low) * (box.height() / (view.high - view.low))
-
-    def _value_at(self, py: float) -> float:
-        box, view = self._box(), self._view
-        return float(view.low + (box.bottom() - py) * (view.high - view.low) / box.height())
-
     def _line_py(self) -> float | None:
         """Where the line is; None where it is out of sight."""
         box = self._box()
@@ -228,45 +169,6 @@ class ScatterGround(QWidget):
             return None
         place = float(self._to_py(min(self._limit, self._whole.high)))
         return place if box.top() - 0.5 <= place <= box.bottom() + 0.5 else None
-
-    def _look_at(self, view: View) -> None:
-        self._view = view
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        self._px, self._py = self._to_px(self._x[self._drawn]), self._to_py(self._y[self._drawn])
-        self._layer = self._rings = None
-        self._tell()
-        self.update()
-
-    def _under(self, at: QPointF) -> int | None:
-        """The face whose dot is nearest, if it is near."""
-        if not len(self._drawn) or not self._box().adjusted(-6, -6, 6, 6).contains(at):
-            return None
-        away = (self._px - at.x()) ** 2 + (self._py - at.y()) ** 2
-        nearest = int(np.argmin(away))
-        return int(self._drawn[nearest]) if away[nearest] <= NEAR**2 else None
-
-    def _spot(self, place: int) -> QPointF | None:
-        """Where a face's dot is; None where it is out of sight or has none."""
-        spot = QPointF(float(self._to_px(self._x[place])), float(self._to_py(self._y[place])))
-        return spot if self._box().adjusted(-4, -4, 4, 4).contains(spot) else None
-
-    def _current(self) -> int | None:
-        if self._selection.current is None:
-            return None
-        found = np.flatnonzero(self._ids == self._selection.current)
-        return int(found[0]) if len(found) else None
-
-    def _inside(self, band: QRectF) -> Ids:
-        """Faces whose dots lie in a rectangle."""
-        x, y = self._px, self._py
-        inside = (x >= band.left()) & (x <= band.right()) & (y >= band.top()) & (y <= band.bottom())
-        return self._ids[self._drawn[inside]]
-
-    def _band(self) -> QRectF:
-        assert self._press is not None
-        return QRectF(self._press, self._at).normalized().intersected(self._box().adjusted(-6, -6, 6, 6))
 
     # Painting
 
@@ -278,16 +180,9 @@ class ScatterGround(QWidget):
         self._paint_axes(painter, box)
         self._paint_dots(painter, box)
         self._paint_line(painter, box)
-        if self._drag == "band":
-            self._paint_band(painter)
-        for place in (self._hover, self._current()):
-            if place is not None:
-                self._paint_ring(painter, place)
+        self._paint_marks(painter)
         self._paint_words(painter, box)
-        if self.hasFocus() and self._by_key:
-            painter.setPen(QPen(now.q("accent"), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
+        self._paint_focus(painter)
 
     def _paint_axes(self, painter: QPainter, box: QRectF) -> None:
         now, view = theme.current(), self._view
@@ -379,34 +274,6 @@ class ScatterGround(QWidget):
         rank = round(100 * (share if self._turned else 1 - share))
         return tr(words, value=self._written(self._limit)), f"p{rank} · {count}"
 
-    def _paint_band(self, painter: QPainter) -> None:
-        now, band = theme.current(), self._band()
-        painter.setPen(QPen(now.q("accent"), 1))
-        painter.setBrush(now.q("accent", 0.13))
-        painter.drawRect(band)
-        text = plural(len(self._inside(band)), "{n} face", "{n} faces")
-        tag = QRectF(band.left(), band.top() - 19, text_width(text, 10) + 12, 17)
-        if tag.top() < 2:
-            tag.moveTop(band.top() + 2)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(now.q("accent"))
-        painter.drawRoundedRect(tag, 3, 3)
-        draw_text(painter, tag, text, "onaccent", 10, align="centre")
-
-    def _paint_ring(self, painter: QPainter, place: int) -> None:
-        spot, now = self._spot(place), theme.current()
-        if spot is None:
-            return
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        if self._ids[place] == self._selection.current:
-            painter.setPen(QPen(now.q("accent"), 3))
-            painter.drawEllipse(spot, 6.5, 6.5)
-            painter.setPen(QPen(now.q("text"), 1))
-            painter.drawEllipse(spot, 8.5, 8.5)
-        else:
-            painter.setPen(QPen(now.q("text2"), 1.4))
-            painter.drawEllipse(spot, 6.5, 6.5)
-
     def _paint_words(self, painter: QPainter, box: QRectF) -> None:
         wide = self.width()
         draw_text(painter, QRectF(8, 4, wide - 16, 16), self.sentence(), "text", 11)
@@ -459,22 +326,13 @@ class ScatterGround(QWidget):
             x -= 12
         return x
 
-    # Screen readers, theme, size
+    def _said(self) -> list[str]:
+        return [self.sentence(), " ".join(self._line_words()) if len(self._sorted) else self._why]
 
-    def _tell(self) -> None:
-        parts = [self.sentence(), " ".join(self._line_words()) if len(self._sorted) else self._why]
-        if self._hover is not None and self._faces is not None:
-            row = self._faces.row_of(int(self._ids[self._hover]))
-            parts += [self._faces.label(row) if row is not None else "", *map(" ".join, self._words(self._hover))]
-        self.setAccessibleDescription(". ".join(part for part in parts if part))
-
-    def _on_theme_changed(self) -> None:
-        self._layer = self._rings = None
-        self.update()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._lay_out()
+    def _forget(self, *, rings_only: bool = False) -> None:
+        self._rings = None
+        if not rings_only:
+            self._layer = None
 
 
 def _title(name: str, means: str) -> str:

@@ -218,6 +218,7 @@ class UncertaintyPanel(Panel):
         made = self._put(ScoreScatter(self.desk.thumbnails), "scatter")
         made.select.connect(self._on_select)
         made.look.connect(self._on_look)
+        made.open_face.connect(self._on_open)
         made.limit_moved.connect(self._on_limit)
         return made
 
