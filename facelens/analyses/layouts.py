@@ -104,8 +104,8 @@ def umap(
     graph.sum_duplicates()
     graph.data[graph.data < graph.data.max() / epochs] = 0  # an edge that would never be drawn
     graph.eliminate_zeros()
-    points = start + random.normal(scale=1e-5 * max(float(np.ptp(start)), 1e-9), size=start.shape)
-    points = (10 * (points - points.min(0)) / np.maximum(np.ptp(points, axis=0), 1e-9)).astype(np.float32)
+    first = start + random.normal(scale=1e-5 * max(float(np.ptp(start)), 1e-9), size=start.shape)
+    points: Floats = (10 * (first - first.min(0)) / np.maximum(np.ptp(first, axis=0), 1e-9)).astype(np.float32)
     a, b = find_ab_params(1.0, min_dist)
     optimize_layout_euclidean(
         points,  # moved where they are
@@ -197,13 +197,13 @@ def nearest(x: Floats, k: int, *, metric: str, tick: Tick = silent) -> tuple[Row
         tick(done, total, tr("Finding neighbours"))
 
     rows, _ = similarity.top_k(query, gallery, k=k, without=np.arange(n), tick=told)
-    far = np.empty((n, k), np.float32)
+    far: Floats = np.empty((n, k), np.float32)
     step = max(1, BLOCK // max(1, k * x.shape[1]))
     for start in range(0, n, step):
         some = slice(start, start + step)
         apart = x[rows[some]] - x[some, None]
         far[some] = np.einsum("nkd,nkd->nk", apart, apart)
-    far = far / 2 if metric == "cosine" else np.sqrt(far)
+    far = np.asarray(far / 2 if metric == "cosine" else np.sqrt(far), np.float32)
     order = np.argsort(far, axis=1, kind="stable")
     return np.take_along_axis(rows, order, 1), np.take_along_axis(far, order, 1)
 

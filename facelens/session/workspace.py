@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan, PartsPlan, Plan, resolved
+from facelens.analyses.plan import CURRENT, OWN, VARIANCE, EnsemblePlan, PartsPlan, Plan, ProjectionPlan, resolved
+from facelens.errors import FaceLensError
 from facelens.images.doctor import Diagnosis
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
 from facelens.images.protocol import Protocol
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # what reads model files and what evaluates them is not neede
     from facelens.analyses.divided import Learners
     from facelens.analyses.evaluation import Evaluation
     from facelens.analyses.parts import Parts
+    from facelens.analyses.projection import Projection
     from facelens.analyses.uncertainty import Uncertainty
     from facelens.analyses.universal import Study
     from facelens.features.featureset import FeatureSet
@@ -153,6 +155,8 @@ class Workspace:
     left_out: tuple[int, ...] = ()  # parts that do not vote
     learners_plan: PartsPlan = field(default_factory=PartsPlan)  # which divided model is looked at, beside which
     learners_answer: Answer | None = None
+    projection_plan: ProjectionPlan = field(default_factory=ProjectionPlan)  # which vectors are laid out on a map
+    projection_answer: Answer | None = None
     draft: Draft | None = None  # what is to be trained next
     run: Run | None = None  # what is being trained, or was last
 
@@ -275,6 +279,39 @@ class Workspace:
         """The look at the learners that is asked for now."""
         return _answer(self.learners_answer, self.learners_question)  # type: ignore[return-value]
 
+    @cached_property
+    def resolved_projection(self) -> ProjectionPlan:
+        """The map with its model named, and with a part that this model has."""
+        plan = self.projection_plan
+        plan = replace(plan, model=plan.model if plan.model in self.features else self.resolved_parts.model)
+        if plan.part is None or not plan.model:
+            return replace(plan, part=None)
+        from facelens.analyses.parts import layout
+
+        try:
+            parts = layout(self.features[plan.model], self.cutting(plan.model)).parts
+        except FaceLensError:
+            return replace(plan, part=None)
+        return replace(plan, part=min(self.part if plan.part == CURRENT else plan.part, parts - 1))
+
+    def cutting(self, model: str) -> PartsPlan:
+        """How a model is cut into parts: as it is looked at part by part, if it is."""
+        return self.resolved_parts if self.resolved_parts.model == model else PartsPlan(model=model)
+
+    @cached_property
+    def projection_question(self) -> tuple[object, ...]:
+        """What a map would show now; empty where no model has vectors. Equal ones, equal answers."""
+        plan = self.resolved_projection
+        if self.faces is None or not plan.model:
+            return ()
+        cut = self.cutting(plan.model).cutting if plan.part is not None else ()
+        return (self.faces.digest, self._vectors(plan.model), plan.asked, cut, self.excluded.tobytes())
+
+    @property
+    def projection(self) -> Projection | None:
+        """The map that is asked for now; principal components until it is finished."""
+        return _answer(self.projection_answer, self.projection_question)  # type: ignore[return-value]
+
     def _vectors(self, name: str) -> tuple[object, ...]:
         found = self.features[name]
         return (name, found.provenance.fingerprint, len(found))
@@ -376,6 +413,7 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     evaluation |= {"ensemble": EnsemblePlan(), "assessed": None, "refusal": 0}
     evaluation |= {"parts_plan": PartsPlan(), "parts_answer": None, "study_answer": None, "part": 0, "left_out": ()}
     evaluation |= {"learners_plan": PartsPlan(), "learners_answer": None}
+    evaluation |= {"projection_plan": ProjectionPlan(), "projection_answer": None}
     return {"features": {}, "stored": {}, "model": model, **kept, **evaluation}
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
 Floats = NDArray[np.float32]
-Whole = NDArray[np.int64]
+Whole = NDArray[np.integer]
 FINE = 4  # parts of a pixel in which the edge of a dot is worked out
 FAINT = 0.1  # of a pixel: where a dot covers less, it does not decide the colour
 FEW = 4  # the picture has so many times the pixels of all dots: they are painted one by one
@@ -78,9 +78,8 @@ def _covered(dots: Dots, wide: int, high: int, ratio: float) -> tuple[Whole | sl
         covered += np.multiply(counts[i : i + high, j : j + wide], shape[i, j], out=part)
     top = np.full((high, wide) if own else (0, 0), -1, np.int32)
     if own:
-        last = np.full(across * down, -1, np.int32)
-        last[places] = seen  # of several at a place, the last
-        last = last.reshape(down, across)
+        last = np.full((down, across), -1, np.int32)
+        last.reshape(-1)[places] = seen  # of several at a place, the last
         for i, j in np.argwhere(shape > FAINT).tolist():
             np.maximum(top, last[i : i + high, j : j + wide], out=top)
     return slice(None), covered.reshape(-1), top.reshape(-1)
