@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 
 from facelens.analyses.parts import Layout
 from facelens.words import number, tr
@@ -19,10 +20,22 @@ class Words:
     lowest: str  # whose value is lowest: "surest"
     highest: str
     bright: str  # "bright = less sure"
+    missing: str = ""  # why a part of a face has no value
+    precision: bool = False  # whether a value is −log s, so that s can be told too
 
     def value(self, value: float) -> str:
         """One value as it is shown."""
         return number(value, 2) if value == value else tr("none")
+
+    def told(self, value: float) -> str:
+        """One value with its name, or why there is none: "log σ² −2.90 · s 18.2"."""
+        if value != value:
+            return tr("no {name}: {why}", name=self.name, why=self.missing) if self.missing else tr("none")
+        said = f"{self.name} {self.value(value)}"
+        if not self.precision:
+            return said
+        s = exp(min(-value, 700.0))
+        return f"{said} · s {number(s, 1) if s < 100 else f'{s:,.0f}'}"
 
 
 def words(shown: str, layout: Layout) -> Words:
@@ -41,6 +54,8 @@ def words(shown: str, layout: Layout) -> Words:
             tr("surest"),
             tr("least sure"),
             tr("bright = less sure"),
+            tr("no usable confidence"),
+            precision=True,
         )
     if shown == "distance":
         return Words(
@@ -51,6 +66,7 @@ def words(shown: str, layout: Layout) -> Words:
             tr("nearest"),
             tr("farthest"),
             tr("bright = farther from the person's centre"),
+            tr("no other picture of the person"),
         )
     if shown == "share":
         return Words(

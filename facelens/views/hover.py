@@ -97,3 +97,16 @@ class HoverCard(QWidget):
                 draw_text(painter, rest, value, "text", 10, align="right")
                 rest.setWidth(rest.width() - text_width(value, 10) - 6)
             draw_text(painter, rest, line, "text2", 10)
+
+
+def paint_tag(painter: QPainter, target: QRectF, text: str, *, room: QRectF) -> None:
+    """A value card of one line above `target`, below where there is no room, never over it."""
+    now = theme.current()
+    width, height = min(text_width(text, 10) + 16, room.width() - 4), 22.0
+    x = min(max(target.center().x() - width / 2, room.left() + 2), room.right() - width - 2)
+    y = target.top() - height - 6
+    card = QRectF(round(x) + 0.5, round(y if y >= room.top() + 2 else target.bottom() + 6) + 0.5, width, height)
+    painter.setPen(QPen(now.q("line2"), 1))
+    painter.setBrush(now.q("raised"))
+    painter.drawRoundedRect(card, 5, 5)
+    draw_text(painter, card.adjusted(8, 0, -6, 0), text, "text", 10)
