@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import InputError
+from facelens.figures.page import picture
 from facelens.figures.style import INK, style
-from facelens.images import decode
 from facelens.images.faceset import FaceSet, Ids
 from facelens.progress import Tick, silent
 from facelens.words import number, plural, tr
@@ -131,7 +131,7 @@ def face_strip(
                 axes = figure.add_axes((x / width, y / height, side / width, side / height))
                 axes.set_axis_off()
                 found = faces.row_of(int(ids[place]))
-                _picture(axes, faces, found, pixels)
+                picture(axes, faces, found, pixels)
                 _text(axes, 0.5, 1.08, number(sign * float(values[place])), size=6, colour="text2")
                 if limit is not None and values[place] > limit:
                     axes.axhspan(0, 0.035, facecolor=WARN, edgecolor="none", zorder=3)
@@ -169,23 +169,6 @@ def _key(figure: Figure, band: Band, count: int, *, top: float, size: tuple[floa
         figure.text(
             0.22 / width, (top - down) / height, text, fontsize=points, fontweight=weight, color=INK[ink], va="center"
         )
-
-
-def _picture(axes: Axes, faces: FaceSet, row: int | None, pixels: int) -> None:
-    """The face in the unit square, whole and in its own shape."""
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    try:
-        if row is None:
-            raise InputError(tr("This face is not in the gallery."))
-        image = decode.thumbnail_face(faces, row, pixels)
-    except InputError:
-        axes.imshow(np.full((1, 1, 3), 230, np.uint8), extent=(0, 1, 0, 1), aspect="auto")
-        _text(axes, 0.5, 0.5, tr("not readable"), size=5, colour="text3")
-        return
-    high, wide = image.shape[:2]
-    x, y = wide / max(high, wide) / 2, high / max(high, wide) / 2
-    axes.imshow(image, extent=(0.5 - x, 0.5 + x, 0.5 - y, 0.5 + y), aspect="auto", interpolation="antialiased")
-    axes.set(xlim=(0, 1), ylim=(0, 1))
 
 
 def _text(axes: Axes, x: float, y: float, text: str, *, size: float, colour: str) -> None:

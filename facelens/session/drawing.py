@@ -1,4 +1,4 @@
-"""Charts of an evaluation and of an ensemble's uncertainty as files, for the worker."""
+"""Figures of an evaluation, of an ensemble's uncertainty, of parts and of learners as files, for the worker."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from facelens.analyses.divided import Learners
     from facelens.analyses.evaluation import Evaluation
+    from facelens.analyses.jury import Ruling, Verdict
+    from facelens.analyses.parts import Parts
     from facelens.analyses.uncertainty import Uncertainty
-    from facelens.images.faceset import FaceSet
+    from facelens.analyses.universal import Study
+    from facelens.images.faceset import FaceSet, Ids
 
 CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
 UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their files are called
+CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
+LEARNERS = ("specialists", "table", "dimensions", "groups")
 
 
 def draw_charts(
@@ -75,6 +81,69 @@ def draw_uncertainty(
         if risk is None:
             raise InputError(tr("What refusing does is not worked out yet."))
         return figures.draw_risk(risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name)
+
+    return _written(out, which, figure, tick)
+
+
+def draw_confidence(
+    out: Path,
+    faces: FaceSet,
+    parts: Parts,
+    study: Study | None = None,
+    *,
+    which: Sequence[str] = CONFIDENCE,
+    shown: str = "",
+    selection: Ids | None = None,
+    verdict: Verdict | None = None,
+    ruling: Ruling | None = None,
+    match: str = "cosine",
+    far: float = 1e-3,
+    model: str = "",
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for the parts of a model: maps of the selected faces, or of some from sure to unsure; what a study has
+    by now, at the FAR it was made for; the jury of a pair where there is a verdict."""
+    from facelens.figures import confidence, part_study
+
+    shown = shown or next(iter(parts.values), "")
+    subject = confidence.Subject.of(faces, parts, model)
+    missing = InputError(tr("This is not worked out yet."), hint=tr("Wait for the study of the parts."))
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "maps":
+            return confidence.draw_maps(faces, parts, shown=shown, ids=selection, model=model, tick=tick)
+        if name == "distributions":
+            return confidence.draw_distributions(faces, parts, shown=shown, model=model, tick=tick)
+        if name == "jury":
+            if verdict is None:
+                raise InputError(tr("No pair is chosen."), hint=tr("Choose two faces."))
+            return confidence.draw_jury(faces, parts, verdict, ruling=ruling, match=match, model=model)
+        if study is None:
+            raise missing
+        if name == "attributes":
+            return part_study.draw_effects(study, subject)
+        if name == "single parts":
+            return part_study.draw_without(study, subject, far=far)
+        if name == "correlation" and study.correlation is not None:
+            return part_study.draw_correlation(study.correlation, subject)
+        if name == "recall" and study.curve is not None:
+            return part_study.draw_recall(study.curve, subject)
+        raise missing
+
+    return _written(out, which, figure, tick)
+
+
+def draw_learners(
+    out: Path, faces: FaceSet, learners: Learners, *, which: Sequence[str] = LEARNERS, tick: Tick = silent
+) -> list[Path]:
+    """The same for the learners of a divided model, beside its baseline where there is one."""
+    from facelens.figures import learners as figures
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "specialists":
+            return figures.draw_specialists(faces, learners, tick=tick)
+        draw = {"table": figures.draw_table, "dimensions": figures.draw_dimensions, "groups": figures.draw_clusters}
+        return draw[name](faces, learners)
 
     return _written(out, which, figure, tick)
 

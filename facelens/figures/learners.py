@@ -1,0 +1,258 @@
+"""Figures of a divided embedding, for a paper or a note: what each learner alone finds, and what they find together.
+
+Every figure names gallery, model, baseline and N; a baseline is cut into slices, which are not learned parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from facelens.analyses.divided import FAR_OFF, Clusters, Learners
+from facelens.analyses.measure import Measure
+from facelens.errors import InputError
+from facelens.figures.charts import REFERENCE, SUBJECT
+from facelens.figures.page import HATCH, HEAD, MARGIN, Page, elided
+from facelens.figures.part_study import NUMBERED, chart, column_heads, name_ends, recall_range, tight
+from facelens.figures.part_words import layout_words, part_name
+from facelens.figures.style import INK, style
+from facelens.images.faceset import FaceSet, Rows
+from facelens.progress import Tick, silent
+from facelens.words import escaped, number, plural, tr
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+EACH = 10  # queries of a learner
+MOST = 16  # learners on a sheet of faces
+KS = 3  # curves of each model
+MARKERS = ("o", "s", "^")
+
+
+def told(faces: FaceSet, found: Learners) -> list[str]:
+    """Gallery, model and baseline with what their parts are, N."""
+    sides = [found.own, *([found.baseline] if found.baseline is not None else [])]
+    names = [tr("{model} ({parts})", model=escaped(one.model), parts=layout_words(one.layout)) for one in sides]
+    models = [names[0], *(tr("against {model}", model=name) for name in names[1:])]
+    counted = plural(len(found.ids), "N = {n} face", "N = {n} faces")
+    searched = plural(len(found.queries), "{n} query", "{n} queries")
+    return [escaped(faces.name), *models, counted, searched]
+
+
+# Specialists
+
+
+def draw_specialists(faces: FaceSet, found: Learners, *, each: int = EACH, tick: Tick = silent) -> Figure:
+    """A row for each learner: queries that it alone finds at rank 1, and under each the face it found."""
+    K = min(found.own.layout.parts, MOST)
+    if not any(len(some) for some in found.specialists[:K]):
+        raise InputError(tr("No learner finds a face that the others do not find, so there is nothing to draw."))
+    side, left, row = 0.56, 1.34, 1.42
+    with style():
+        page = Page(max(left + each * (side + 0.06) + MARGIN, 5.0), HEAD + K * row + 0.28)
+        page.head(tr("Faces that one learner alone finds"), told(faces, found))
+        for k in range(K):
+            tick(k, K, tr("Drawing"))
+            top, chosen, ranks = HEAD + k * row, found.specialists[k], others(found, k)
+            _learner(page, top, found, k, ranks)
+            if not len(chosen):
+                page.text(left, top + side, tr("none: others find all that it finds"), size=6.5, ink="text3")
+            for i, face in enumerate(chosen[:each].tolist()):
+                x = left + i * (side + 0.06)
+                page.face(x, top, side, faces, faces.row_of(int(face)))
+                if k < len(found.found) and i < len(found.found[k]):
+                    page.face(x, top + side + 0.03, side, faces, faces.row_of(int(found.found[k][i])))
+                if ranks[i]:
+                    text = tr("others {rank}", rank=int(ranks[i]))
+                    page.text(x + side / 2, top + 2 * side + 0.11, text, size=5.4, ink="text3", ha="center")
+        said = [
+            tr("upper: query, lower: the face that the learner found"),
+            tr("under them: the best rank at which any other learner finds the person"),
+        ]
+        if found.own.layout.parts > MOST:
+            said.append(tr("the first {n} of {k} learners", n=MOST, k=found.own.layout.parts))
+        page.foot(said)
+        tick(K, K)
+        return page.figure
+
+
+def others(found: Learners, learner: int) -> Rows:
+    """(n,) for each specialist of a learner: the best rank at which any other finds its person, 0 = nobody does."""
+    order = np.argsort(found.queries, kind="stable")
+    at = order[np.searchsorted(found.queries, found.specialists[learner], sorter=order)]
+    ranks = np.delete(found.ranks[at], learner, axis=1).astype(np.int64)
+    never = np.iinfo(np.int64).max
+    best = np.where(ranks > 0, ranks, never).min(axis=1, initial=never)
+    return np.where(best == never, 0, best)
+
+
+def _learner(page: Page, top: float, found: Learners, k: int, ranks: Rows) -> None:
+    """At the left of a row: who it is, how good alone, how many it alone finds."""
+    far = int(((ranks > FAR_OFF) | (ranks == 0)).sum())
+    lines = [
+        tr("Recall@{k} {value}", k=found.ks[0], value=short(found.own.recall[0][k])),
+        plural(len(ranks), "{n} face it alone finds", "{n} faces it alone finds"),
+        tr("others beyond rank {rank}: {n}", n=far, rank=FAR_OFF),
+    ]
+    page.text(MARGIN, top + 0.1, part_name(found.own.layout, k).capitalize(), size=8.5, fontweight="bold")
+    for i, text in enumerate(lines):
+        page.text(MARGIN, top + 0.28 + i * 0.13, text, size=6, ink="text3")
+
+
+def short(measure: Measure) -> str:
+    """A value without its limits, or that there is none."""
+    return number(measure.value) if measure.defined and measure.value is not None else tr("n/a")
+
+
+# The table
+
+
+def rows(found: Learners, at: int = 0) -> list[list[str]]:
+    """For each learner its dimensions and Recall, beside that of the baseline's slice; then mean and all together."""
+    own, other = found.own, found.baseline
+    width = own.layout.width
+    sides = [own, *([other] if other is not None else [])]
+    listed = [
+        [
+            part_name(own.layout, k),
+            tr("{first} to {last}", first=k * width + 1, last=(k + 1) * width),
+            *(one.recall[at][k].text(3) for one in sides),
+        ]
+        for k in range(own.layout.parts)
+    ]
+    listed.append([tr("mean, each alone"), "", *(one.mean[at].text(3) if one.mean else "" for one in sides)])
+    everything = tr("{first} to {last}", first=1, last=own.layout.dimensions)
+    listed.append([tr("all together"), everything, *(one.whole[at].text(3) for one in sides)])
+    listed.append([tr("mean |r| across slices"), "", *(one.correlation.text(4) for one in sides)])
+    return listed
+
+
+def gains(found: Learners, at: int = 0) -> list[str]:
+    """What own is better by, in words."""
+    said = []
+    for name, some in ((tr("each alone, on average"), found.gain), (tr("all together"), found.whole_gain)):
+        if at < len(some) and some[at].defined:
+            said.append(f"{name} {some[at].text(3, sign=True)}")
+    return said
+
+
+def draw_table(faces: FaceSet, found: Learners) -> Figure:
+    """Recall of each learner alone beside the slices of the baseline."""
+    heads = ["", tr("dimensions"), escaped(found.own.model)]
+    if found.baseline is not None:
+        heads.append(escaped(found.baseline.model))
+    listed, line = rows(found), 0.21
+    ends = [1.5, 2.35, *(2.35 + 1.7 * (i + 1) for i in range(len(heads) - 2))]
+    with style():
+        page = Page(max(ends[-1] + MARGIN, 5.0), HEAD + 0.24 + len(listed) * line + 0.42)
+        page.head(tr("Recall@{k} of each learner alone, higher is better", k=found.ks[0]), told(faces, found))
+        for i, (head, end) in enumerate(zip(heads, ends)):
+            if i:
+                page.text(end, HEAD + 0.1, elided(head, 7, 1.55), ink="text3", ha="right")
+        axes = page.bare(MARGIN, HEAD + 0.2, page.width - 2 * MARGIN, 0.02)
+        axes.axhline(0.5, color="#ababab", linewidth=0.7)
+        for n, cells in enumerate(listed):
+            middle = HEAD + 0.24 + (n + 0.5) * line
+            together = n >= found.own.layout.parts
+            for i, (text, end) in enumerate(zip(cells, ends)):
+                ink = "text2" if i == 0 else "text3" if i == 1 else "text"
+                x, ha = (MARGIN, "left") if i == 0 else (end, "right")
+                weight = "bold" if together and i == 0 else "normal"
+                page.text(x, middle, text, size=7, ink=ink, ha=ha, fontweight=weight)
+        page.foot(
+            [
+                *(tr("difference: {gain}", gain=gain) for gain in gains(found)),
+                tr("95 % intervals over identities"),
+                tr("|r|: between dimensions of different slices, lower is better"),
+            ]
+        )
+        return page.figure
+
+
+# Recall against dimensions
+
+
+def draw_dimensions(faces: FaceSet, found: Learners) -> Figure:
+    """Recall@k with the first learners, one more at a time, of both models."""
+    sides = [("B", found.own), *([("A", found.baseline)] if found.baseline is not None else [])]
+    width, K = found.own.layout.width, found.own.layout.parts
+    curves = [some for _, one in sides for some in (one.curve.ordered[:KS], one.curve.low[:1])]
+    with style():
+        page = Page(6.0, HEAD + 2.7 + 0.62)
+        page.head(tr("Recall against dimensions, learner by learner"), told(faces, found))
+        page.text(MARGIN, HEAD + 0.06, tr("Recall@k, higher is better"), size=7, ink="text2")
+        axes = page.axes(0.5, HEAD + 0.18, 4.1, 2.5)
+        chart(axes, (0.8, K + 0.2), recall_range(curves), room=6)
+        by = max(1, -(-K // 8))
+        axes.set_xticks(range(by, K + 1, by), [str(k * width) for k in range(by, K + 1, by)])
+        x, ends = np.arange(1, K + 1), []
+        for side, one in reversed(sides):
+            dashes: dict[str, Any] = {"dashes": (3.6, 2.2)} if side == "A" else {}
+            for i, k in enumerate(one.curve.ks[:KS]):
+                if i == 0:
+                    axes.fill_between(x, one.curve.low[i], one.curve.high[i], color=INK[side], alpha=0.16, linewidth=0)
+                axes.plot(
+                    x, one.curve.ordered[i], color=INK[side], linewidth=SUBJECT if side == "B" else REFERENCE + 0.3,
+                    marker=MARKERS[i], markersize=3.4, markerfacecolor=INK["base"] if side == "A" else INK[side],
+                    zorder=3, **dashes,
+                )  # fmt: skip
+                name = tr("{model}, R@{k}", model=escaped(one.model), k=k)
+                ends.append((float(one.curve.ordered[i][-1]), elided(name, 6.5, 1.25), INK[side]))
+        name_ends(page, axes, 4.66, ends)
+        page.text(4.6, HEAD + 2.97, tr("dimensions used"), size=7, ink="text2", ha="right")
+        curve = found.own.curve
+        chance = tr("Recall@{k} in 90 % of {n} orders drawn by chance", k=curve.ks[0], n=curve.orders)
+        page.foot([tr("line: learners in their order"), tr("band: {what}", what=chance)])
+        return page.figure
+
+
+# Clusters
+
+
+def draw_clusters(faces: FaceSet, found: Learners) -> Figure:
+    """How large the groups of the embedding are, and how well each learner finds the faces of each."""
+    groups = found.clusters
+    if groups is None:
+        raise InputError(tr("The groups of the embedding are not worked out yet."))
+    K, names = len(groups.sizes), 0.72
+    cell = min(max(2.6 / K, 0.16), 0.56)
+    side, top = K * cell, HEAD + 0.44
+    left = 0.95 + side + names
+    with style():
+        page = Page(left + max(side, 2.4) + MARGIN, top + max(side, 1.4) + 0.72)
+        page.head(tr("Groups of the embedding, and who finds whom"), told(faces, found))
+        page.text(MARGIN, HEAD + 0.06, tr("faces of each group; hatched: people"), size=7, ink="text2")
+        _sizes(page.axes(0.55, top, side, max(side, 1.4)), groups)
+        page.text(0.55 + side, top + max(side, 1.4) + 0.26, tr("group"), size=7, ink="text2", ha="right")
+        title = tr("Recall@1, learner by group, higher is better")
+        page.text(left - names, HEAD + 0.06, title, size=7, ink="text2")
+        column_heads(page, left, top - 0.08, cell, K)
+        for k in range(0, K, 1 if K <= NUMBERED else 8):
+            name = part_name(found.own.layout, k)
+            page.text(left - 0.06, top + (k + 0.5) * cell, name, size=6, ink="text2", ha="right")
+        recall = np.asarray(groups.recall, np.float64)
+        low, high = recall_range([recall])
+        texts = [[tight(value) for value in row] for row in recall.tolist()] if K <= NUMBERED else None
+        page.cells(left, top, (side, side), recall, (low, high), texts=texts, points=6 if K <= 8 else 4.4)
+        ends = number(low, 2), number(high, 2)
+        page.scale(left, top + side + 0.14, "", ends, tr("bright = finds more"), width=0.8)
+        nmi, again = groups.stability.text(3), groups.kept.text(3)
+        page.foot(
+            [tr("NMI of groups from other seeds {nmi}", nmi=nmi), tr("in the same group again {kept}", kept=again)]
+        )
+        return page.figure
+
+
+def _sizes(axes: Axes, groups: Clusters) -> None:
+    """Faces and people of each group as bars."""
+    K = len(groups.sizes)
+    chart(axes, (0.5, K + 0.5), (0.0, 1.08 * max(int(groups.sizes.max(initial=1)), 1)))
+    x = np.arange(1, K + 1)
+    axes.bar(x - 0.2, groups.sizes, 0.36, color=INK["accent"], alpha=0.55, linewidth=0, zorder=2)
+    axes.bar(
+        x + 0.2, groups.people, 0.36, facecolor=INK["base"], edgecolor=INK["text2"], hatch=HATCH, lw=0.6, zorder=2
+    )  # fmt: skip
+    by = 1 if K <= NUMBERED else 8
+    axes.set_xticks(x[::by], [str(k) for k in x[::by]])
