@@ -282,7 +282,7 @@ class ColourKey(QWidget):
     def __init__(self, *, hollow: str = "") -> None:
         super().__init__()
         self._low = self._high = ""
-        self._hollow = hollow
+        self._hollow, self._short = hollow, False
         self._colour: Callable[[float], str] = lambda share: theme.current().base
         theme.themes.changed.connect(self.update)
 
@@ -296,7 +296,13 @@ class ColourKey(QWidget):
 
     def sizeHint(self) -> QSize:
         wide = text_width(self._low, 10) + text_width(self._high, 10) + self.BAR + 14
-        return QSize(round(wide + (text_width(self._hollow, 10) + 32 if self._hollow else 0)), 20)
+        return QSize(round(wide + (text_width(self._hollow, 10) + 32 if self._hollow and not self._short else 0)), 20)
+
+    def shorten(self, short: bool) -> None:
+        """Leave the hollow cells to the tooltip, where there is little room."""
+        if short != self._short:
+            self._short = short
+            self.setFixedSize(self.sizeHint())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, now = QPainter(self), theme.current()
@@ -308,7 +314,7 @@ class ColourKey(QWidget):
             fade.setColorAt(step / 8, now.q(self._colour(step / 8)))
         painter.fillRect(bar, fade)
         draw_text(painter, QRectF(bar.right() + 6, 0, self.width(), 20), self._high, "text2", 10)
-        if self._hollow:
+        if self._hollow and not self._short:
             x = bar.right() + text_width(self._high, 10) + 20
             painter.setPen(QPen(now.q("line2"), 1))
             painter.drawRect(QRectF(x + 0.5, 6.5, 9, 8))

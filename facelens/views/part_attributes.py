@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from facelens.analyses.measure import Measure
@@ -29,6 +29,7 @@ from facelens.views.part_page import PartPage, headed
 from facelens.views.plots import Axis, Band, Chart, Mark, Series
 from facelens.words import escaped, number, plural, tr
 
+NARROW = 1150  # px under which there is no room for all that the colours mean
 SIDE = (96, 190)  # px of the attributes' names, at least and at most
 
 
@@ -39,15 +40,15 @@ class PartAttributes(PartPage):
         super().__init__(desk, parent)
         self.attribute = ("", "")  # column and group of the current one
         self._bin: NDArray[np.int64] = np.zeros(0, np.int64)  # of each face of the parts, -1: none
+        self._given: Array = np.zeros(0)  # the attribute of each, of a column of numbers
         self.matrix = Effects()
         self.key = ColourKey(hollow=tr("interval covers 0"))
         self.curve = BinChart()
         self.matrix.chosen.connect(self._on_chosen)
         self.curve.picked.connect(self._on_bin)
         self.curve.describe = self._card
-        both = split(Qt.Orientation.Horizontal, self.matrix, self.curve, sizes=(600, 400))
-        page, self.sentence = headed(both, self.key)
-        self.put(page)
+        left, self.sentence = headed(self.matrix, self.key)
+        self.put(split(Qt.Orientation.Horizontal, left, self.curve, sizes=(600, 400)))
 
     def missing(self) -> str | None:
         assert self.study is not None
@@ -74,6 +75,10 @@ class PartAttributes(PartPage):
         self.key.show_colours(*ends, lambda share: tint((2 * share - 1) * limit, limit, good=good), tip=tip)
         self._fill_attribute()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.key.shorten(event.size().width() < NARROW)
+
     def fill_part(self) -> None:
         self.matrix.set_part(self.part)
         self._draw()
@@ -93,7 +98,7 @@ class PartAttributes(PartPage):
         """The sentence and the curve of another attribute."""
         assert self.study is not None
         effect = self.effect
-        self._bin = self._bins(effect)
+        self._sort(effect)
         self.matrix.set_row(self.study.effects.index(effect))
         self.sentence.setText(self._sentence(effect))
         self.fill_part()
@@ -117,20 +122,20 @@ class PartAttributes(PartPage):
 
     # Bins
 
-    def _bins(self, effect: Effect) -> NDArray[np.int64]:
-        """(N,) the bin of each face of the parts; of a group 1, of the others 0; -1 without a value."""
-        assert self.faces is not None and self.parts is not None
-        column = self.faces.columns.get(effect.column)
-        rows = self.faces.rows_of(self.parts.ids)
-        if column is None or len(rows) != len(self.parts.ids):
-            return np.full(len(self.parts.ids), -1, np.int64)
+    def _sort(self, effect: Effect) -> None:
+        """Find the bin of each face of the parts; of a group it is 1, of the others 0."""
+        assert self.faces is not None and self.parts is not None and self.study is not None
+        rows, column = self.faces.rows_of(self.parts.ids), self.faces.columns[effect.column]
+        known = np.isfinite(self.parts.values[self.study.shown]).all(1)
         if isinstance(column, Labels):
             codes = column.codes[rows]
-            wanted = column.names.index(effect.group) if effect.group in column.names else -2
-            return np.where(codes < 0, -1, codes == wanted).astype(np.int64)
-        values = np.asarray(column[rows], np.float64)
-        found = np.searchsorted(effect.edges[1:-1], values, side="right")
-        return np.where(np.isfinite(values), found, -1).astype(np.int64)
+            known &= codes >= 0
+            found = codes == column.names.index(effect.group)
+        else:
+            self._given = np.asarray(column[rows], np.float64)
+            known &= np.isfinite(self._given)
+            found = np.searchsorted(effect.edges[1:-1], self._given, side="right")
+        self._bin = np.where(known, found, -1).astype(np.int64)
 
     def _on_bin(self, _: str, place: int) -> None:
         assert self.parts is not None
@@ -152,8 +157,10 @@ class PartAttributes(PartPage):
         if effect.group:
             where = head(effect) if place else tr("others")
         else:
-            low, high = (value_text(x) for x in effect.edges[place : place + 2])
-            where = tr("{name} {low} to {high}", name=head(effect), low=low, high=high)
+            inside = self._given[self._bin == place]
+            low, high = value_text(inside.min()), value_text(inside.max())
+            span = low if low == high else tr("{low} to {high}", low=low, high=high)
+            where = f"{head(effect)} {span}"
         middle, (low_, high_) = effect.middle[self.part, place], effect.quartiles[self.part, place]
         return (
             where,
@@ -198,7 +205,7 @@ def _most(effect: Effect) -> tuple[float, int]:
 class Effects(CellGrid):
     """Attributes x parts; a cell is filled by how much it moves, hollow where that may be nothing."""
 
-    lowest, highest = 22.0, 28.0
+    lowest, highest, widest = 22.0, 28.0, 100.0
 
     def __init__(self) -> None:
         super().__init__(tr("Attributes and parts"))
@@ -279,7 +286,7 @@ def _fitted(value: float, room: float) -> str:
     """A signed number as long as there is room for, at least its sign."""
     whole = number(value, 2, sign=True)
     for text in (whole, whole.replace("0.", ".", 1), whole[0] if value else ""):
-        if text_width(text, 10) + 2 <= room:
+        if text_width(text, 10) <= room:
             return text
     return ""
 

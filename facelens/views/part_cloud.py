@@ -23,7 +23,7 @@ from facelens.words import plural, tr
 
 TOP, BOTTOM, LEFT, RIGHT = 24, 34, 46, 14  # px around the dots
 NEAR = 7  # px around the pointer
-FEW, PALEST = 1_500, 0.2  # dots up to which each is fully painted, and how faint one may be
+FEW, PALEST = 1_500, 0.05  # dots up to which each is fully painted, and how faint one may be
 NOBODY: NDArray[np.int64] = np.zeros(0, np.int64)
 
 

@@ -36,8 +36,7 @@ class PartCorrelation(PartPage):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
-        self.other = 1  # the part that the current one is compared with
-        self._distance: Array | None = None  # (N, K)
+        self.other = -1  # the part that the current one is compared with; -1: the one most alike
         self.kind = Segmented(
             [("centre", tr("Distances")), ("slices", tr("Dimensions"))], label=tr("What is correlated"), height=22
         )
@@ -86,8 +85,6 @@ class PartCorrelation(PartPage):
         self.kind.button("centre").setToolTip(tip if there else self.study.correlation.centre_mean.why)
         if not there:
             self.kind.set_value("slices")
-        distance = self.parts.values.get("distance")
-        self._distance = None if distance is None else np.asarray(distance, np.float64)
         self._fill_kind()
 
     def _fill_kind(self) -> None:
@@ -144,18 +141,32 @@ class PartCorrelation(PartPage):
             least=number(values[c, d], 2),
         )
 
+    def _distances(self, part: int, other: int) -> tuple[Array, Array] | None:
+        """Of all faces to the centres of their people, in two parts; None where nobody has one."""
+        assert self.parts is not None
+        distance = self.parts.values.get("distance")
+        if distance is None:
+            return None
+        return distance[:, part].astype(np.float64), distance[:, other].astype(np.float64)
+
+    def set_part(self, part: int) -> None:
+        if part != self.part:
+            self.other = -1
+        super().set_part(part)
+
     def fill_part(self) -> None:
         assert self.parts is not None and self.faces is not None
         K, values = self.parts.layout.parts, self.matrix.different
-        if self.other >= K or self.other == self.part:
+        if not 0 <= self.other < K or self.other == self.part:
             near = np.where(np.isfinite(values[self.part]), values[self.part], -np.inf)
             self.other = int(near.argmax()) if K > 1 else self.part
         self.matrix.set_pair(self.part, self.other)
-        if self._distance is None:
+        distances = self._distances(self.part, self.other)
+        if distances is None:
             why = tr("Nobody has two faces, so no face has a distance to the centre of its person.")
             self.cloud.show_nothing(why)
             return
-        x, y = self._distance[:, self.other], self._distance[:, self.part]
+        y, x = distances
         names = [part_name(self.parts.layout, k) for k in (self.other, self.part)]
         titles = (tr("{part}, distance to the centre", part=name) for name in names)
         self.cloud.show_parts(self.faces, self.parts.ids, x, y, disagreeing(x, y), (next(titles), next(titles)))
@@ -169,9 +180,8 @@ class PartCorrelation(PartPage):
         self.fill_part()
         if changed:
             self.part_chosen.emit(part)
-        if row >= 0 and row != column and self._distance is not None:
-            found = disagreeing(self._distance[:, column], self._distance[:, row])
-            self.select.emit(self.parts.ids[found], mode)
+        if row >= 0 and row != column and (distances := self._distances(row, column)) is not None:
+            self.select.emit(self.parts.ids[disagreeing(*distances)], mode)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -190,9 +200,12 @@ def disagreeing(x: Array, y: Array, n: int = APART) -> NDArray[np.int64]:
     [0, 3]
     """
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    x, y = (values[known] - values[known].mean() if len(known) else values[known] for values in (x, y))
-    away = np.abs(x / (x.std() or 1.0) - y / (y.std() or 1.0)) if len(known) else np.zeros(0)
-    return known[np.argsort(-away, kind="stable")[: min(n, len(known) // 2)]]
+    if not len(known):
+        return known
+    x, y = ((values - values.mean()) / (values.std() or 1.0) for values in (x[known], y[known]))
+    away, n = -np.abs(x - y), min(n, len(known) // 2)
+    some = np.flatnonzero(away <= np.partition(away, n)[n])  # few are left to put in order
+    return known[some[np.argsort(away[some], kind="stable")[:n]]]
 
 
 class Alike(CellGrid):
@@ -234,7 +247,9 @@ class Alike(CellGrid):
 
     def lines(self, row: int, part: int) -> Sequence[str]:
         if row == part:
-            return (tr("{part} with itself", part=self._names[row]),)
+            own = self.values[row, row]
+            known = own < 1 - 1e-9
+            return tr("{part} with itself", part=self._names[row]), f"{self._what} {number(own, 3)}" if known else ""
         found = self.values[row, part]
         said = number(found, 3) if np.isfinite(found) else tr("n/a: one of them does not vary")
         both = tr("{a} and {b}", a=self._names[row], b=self._names[part])
@@ -261,7 +276,7 @@ class Alike(CellGrid):
             painter.setBrush(now.q("soft"))
             painter.drawRoundedRect(plate, 3, 3)
             draw_text(painter, plate, str(row + 1), "text", 10, bold=True, align="centre")
-        elif row % -(-12 // self.line) == 0 and abs(row - self.part) * self.line >= 14:
+        elif row % -(-11 // self.line) == 0 and abs(row - self.part) * self.line >= 14:
             draw_text(painter, QRectF(0, middle - 7, self.side - 8, 14), str(row + 1), "text2", 10, align="right")
 
     def paint_cell(self, painter: QPainter, box: QRectF, row: int, part: int) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from facelens.analyses.measure import Measure, rate
-from facelens.analyses.universal import Without
+from facelens.analyses.universal import Fusion, Without
 from facelens.figures.part_words import part_name
 from facelens.figures.scales import ticks
 from facelens.views import theme
@@ -30,8 +30,14 @@ from facelens.words import number, plural, tr
 NEARLY = 0.95  # of what all parts reach
 TALL, NARROW = 330, 1150  # px; above this height and under this width the templates stand under the curve
 AXIS, TITLE, ROOM = 46, 16, 0.56  # px of an axis and of a title, the share of the height for parts alone
-FUSIONS = {"mean": "mean", "precision": "weighted by precision"}
-VARIANCES = {"min": "the smallest", "bayes": "1 / Σ 1/σ²", "": "none"}
+FUSIONS = {
+    "mean": ("mean", "All pictures weigh the same"),
+    "precision": ("by precision", "Each part listens most to the pictures it is surest of"),
+}
+VARIANCES = {
+    "min": ("{match}, least σ²", "The variance of a template is that of its surest picture, as in PFE"),
+    "bayes": ("{match}, joint σ²", "The variance of a template is 1 / Σ 1/σ² of its pictures"),
+}
 
 
 class PartRecall(PartPage):
@@ -61,7 +67,8 @@ class PartRecall(PartPage):
         middle, self.sentence = headed(self.bars, self.measure)
         self.templates, self.best = headed(self.table)
         self.left = split(Qt.Orientation.Vertical, left)
-        self.pieces = split(Qt.Orientation.Horizontal, self.left, middle, self.templates, sizes=(320, 420, 260))
+        self.pieces = split(Qt.Orientation.Horizontal, self.left, middle, self.templates, sizes=(300, 410, 290))
+        self._where = (False, False)  # of the templates: under the curve, hidden
         self.put(self.pieces)
 
     def missing(self) -> str | None:
@@ -82,7 +89,7 @@ class PartRecall(PartPage):
 
     def fill_part(self) -> None:
         self.bars.set_part(self.part)
-        drawn = self.study is not None and self.study.curve is not None
+        drawn = self.study is not None and self.study.curve is not None and self.study.curve.n
         self.curve.set_ring("ordered" if drawn else None, self.part)
 
     def _choose(self, part: int) -> None:
@@ -100,15 +107,16 @@ class PartRecall(PartPage):
         self._ks = ks
         self._k_row.removeWidget(self.k)
         self.k.deleteLater()
-        segments = [(str(k), tr("@{k}", k=k)) for k in ks]
-        self.k = Segmented(segments, label=tr("Recall at how many neighbours"), height=22)
+        self.k = Segmented([(str(k), str(k)) for k in ks], label=tr("Recall at how many neighbours"), height=22)
+        for k in ks:
+            self.k.button(str(k)).setToolTip(tr("Whether one of the {k} nearest faces is of the same person", k=k))
         self.k.changed.connect(lambda _: self._draw_curve())
         self._k_row.addWidget(self.k)
 
     def _draw_curve(self) -> None:
         assert self.study is not None and self.parts is not None
         curve, K = self.study.curve, self.parts.layout.parts
-        if curve is None:
+        if curve is None or not curve.n:
             self.reach.setText("")
             self.curve.set_axes(Axis(""), Axis(""))
             self.curve.set_series([])
@@ -180,14 +188,12 @@ class PartRecall(PartPage):
             return ""
         best = max(alone, key=lambda k: alone[k].value or 0)
         worst = min(rest, key=lambda k: rest[k].value or 0)
-        lost = (rest[worst].value or 0) - self.bars.whole.value
-        return tr(
-            "best alone: {best}, {value}; most missed: {worst}, {lost}",
-            best=names[best],
-            value=number(alone[best].value or 0),
-            worst=names[worst],
-            lost=number(lost, sign=True),
-        )
+        lost = self.bars.whole.value - (rest[worst].value or 0)
+        first = tr("best alone: {part}, {value}", part=names[best], value=number(alone[best].value or 0))
+        if lost <= 0:
+            return tr("{first}; one less costs nothing", first=first)
+        cost = number(lost)
+        return tr("{first}; one less costs up to {cost} ({part})", first=first, cost=cost, part=names[worst])
 
     # Templates
 
@@ -195,31 +201,48 @@ class PartRecall(PartPage):
         assert self.study is not None
         found = self.study.fusion
         self.templates.setVisible(bool(found))
+        self._arrange()
         if not found:
             return
         columns = (
-            Column(tr("pictures"), tr("How the pictures of a person are put together"), align="left"),
-            Column(tr("matched by"), align="left"),
-            Column(tr("variance"), tr("Of a template, from those of its pictures"), align="left", spare=True),
-            Column(tr("found"), tr("Share of faces whose nearest template is their person's; own picture left out")),
+            Column(tr("template"), tr("How the pictures of a person are put together"), align="left"),
+            Column(tr("match"), tr("How a face is compared with a template"), align="left"),
+            Column(tr("found"), tr("Share of faces whose nearest template is their person's, made of other pictures")),
         )
-        rows = []
-        for one in found:
-            match = tr(MATCH_WORDS[one.match][0]) if one.match in MATCH_WORDS else one.match
-            words = (FUSIONS.get(one.name, one.name), VARIANCES.get(one.variance, one.variance))
-            rows.append([Cell(tr(words[0])), Cell(match, colour="text2"), Cell(tr(words[1]), colour="text2"),
-                         measure_cell(one.first, decimals=3)])  # fmt: skip
-        self.table.fill(columns, rows)
-        self.best.setText(tr("Templates of several pictures"))
+        self.table.fill(columns, [_row(one) for one in found])
+        self.best.setText(tr("Templates: faces that find their person"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        under = event.size().height() > TALL and event.size().width() < NARROW
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Templates stand beside the bars, or where that is too narrow under the curve."""
+        under = self.height() > TALL and self.width() < NARROW
+        where = (under, self.templates.isHidden())
+        if where == self._where:
+            return
+        self._where = where
         if under != (self.left.count() > 1):
+            hidden = self.templates.isHidden()
             (self.left if under else self.pieces).addWidget(self.templates)
-            self.templates.setVisible(self.study is not None and bool(self.study.fusion))
-            if under:
-                self.left.setSizes([550, 450])
+            self.templates.setHidden(hidden)
+        if under:
+            self.left.setSizes([550, 450])
+
+
+def _row(one: Fusion) -> list[Cell]:
+    words, tip = FUSIONS.get(one.name, (one.name, ""))
+    match, how = MATCH_WORDS.get(one.match, (one.match, ""))
+    match = tr(match)
+    if one.variance in VARIANCES:
+        said, how = VARIANCES[one.variance]
+        match = tr(said, match=match)
+    return [
+        Cell(tr(words), tip=tr(tip)),
+        Cell(match, colour="text2", tip=tr(how)),
+        measure_cell(one.first, decimals=3),
+    ]
 
 
 def _floor(value: float) -> float:
@@ -308,7 +331,8 @@ class PartBars(CellGrid):
 
     def _paint_scale(self, painter: QPainter, area: QRectF, low: float, high: float, title: str) -> None:
         now = theme.current()
-        for place, text in ticks("linear", low, high, room=max(2, min(4, int(area.height() / 22)))):
+        made = (ticks("linear", low, high, room=room) for room in (5, 4, 3, 2))
+        for place, text in next((some for some in made if 15 * len(some) <= area.height()), []):
             y = self._y(place, area, low, high)
             painter.setPen(QPen(now.q("text", 0.09), 1))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))

@@ -30,7 +30,7 @@ from tests.gui.evaluation.stub import gallery
 LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
 K, N = 4, 30
 BLUR = np.arange(N) / 10
-ROLES = ["plain"] * 20 + ["hat"] * 10
+ROLES = [None, *["plain"] * 19, *["hat"] * 10]
 
 
 def near(value: float, width: float = 0.05) -> Measure:
@@ -158,6 +158,8 @@ def test_a_bin_selects_its_faces(shown: Callable[..., Any]) -> None:
     click(page.matrix, 0, 0)
     QTest.mouseClick(page.curve.viewport(), LEFT, pos=at_bin(page.curve, 1.5))
     assert selected.pop()[0].tolist() == faces().ids[20:].tolist(), "the faces of the group"
+    QTest.mouseClick(page.curve.viewport(), LEFT, pos=at_bin(page.curve, 0.5))
+    assert selected.pop()[0].tolist() == faces().ids[1:20].tolist(), "the others, but for those nobody named"
 
 
 def test_keys_walk_the_cells_and_say_what_is_there(shown: Callable[..., Any]) -> None:
@@ -231,17 +233,17 @@ def test_a_bar_or_a_step_of_the_curve_chooses_its_part(shown: Callable[..., Any]
 
 def test_the_measure_and_k_are_switched(shown: Callable[..., Any]) -> None:
     page = shown(PartRecall)
-    assert page.sentence.text() == "best alone: slice 4, 0.600; most missed: slice 1, −0.030"
+    assert page.sentence.text() == "best alone: slice 4, 0.600; one less costs up to 0.030 (slice 1)"
     assert page.bars.lines(0, 3)[1:] == (
         "alone 0.600 [0.550, 0.650]",
         "all without it 0.900 [0.850, 0.950]",
         "all 4 parts 0.930 [0.880, 0.980]",
     )
     QTest.mouseClick(page.measure.button("recall"), LEFT)
-    assert "most missed: slice 4, −0.050" in page.sentence.text()
+    assert "costs up to 0.050 (slice 4)" in page.sentence.text()
     QTest.mouseClick(page.k.button("5"), LEFT)
     assert page.curve.y_axis.title.startswith("Recall@5")
-    assert page.table.text(0, 0) == "mean" and page.table.text(0, 3).startswith("0.700")
+    assert page.table.text(0, 0) == "mean" and page.table.text(0, 2).startswith("0.700")
 
 
 def test_half_a_study_is_shown_as_far_as_it_goes(shown: Callable[..., Any]) -> None:
