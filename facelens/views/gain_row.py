@@ -45,7 +45,7 @@ class GainRow(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cells = [_Cell(), _Cell(), _Cell()]
+        self.cells = [GainCell(), GainCell(), GainCell()]
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 12, 0)
         row.setSpacing(12)
@@ -116,7 +116,7 @@ def _decimals(error: Measure) -> int:
     return 4 if error.value is not None and 0 < error.value < 0.01 else 3
 
 
-class _Cell(QWidget):
+class GainCell(QWidget):
     """One gain, painted."""
 
     def __init__(self) -> None:
