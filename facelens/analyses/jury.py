@@ -293,8 +293,7 @@ class Lineup:
             summands = products if weights is None else products * (weights * weights[row])
         self._sums = _Sums(summands)
         person = parts.identity[row]
-        mates = np.flatnonzero(parts.identity == person) if person >= 0 else np.zeros(0, np.int64)
-        self._mates = mates[mates != row]
+        self._mates = np.flatnonzero(parts.identity == person) if person >= 0 else np.zeros(0, np.int64)
         self._whole = self._scores(np.ones(products.shape[1], bool))
 
     def _scores(self, kept: Kept) -> Numbers:
@@ -334,7 +333,7 @@ def standing(parts: Parts, products: Floats, query: int, gallery: int, *, match:
 def average(
     parts: Parts, features: FeatureSet, *, which: str, ids: Ids, match: str, kept: Kept, ruling: Ruling
 ) -> Average:
-    """Votes over the pairs of one kind among some faces, or over the pool where fewer than two are given.
+    """Votes over the pairs of one kind among some faces; over the pool where all are given or fewer than two.
 
     Compared with what is typical of impostors (`Ruling.typical`) it tells which part causes false matches.
     """
@@ -342,9 +341,9 @@ def average(
         raise ValueError(f"which is one of {WHICH}, not {which!r}")
     kept = np.asarray(kept, bool)
     rows = np.unique(parts.rows_of(ids))
-    if len(rows) < 2:
+    if len(rows) < 2 or len(rows) == len(parts.ids):
         first, second, genuine, product = parts.pool.first, parts.pool.second, parts.pool.genuine, parts.pool.products
-        among = tr("{n} pairs that stand for all of the gallery", n=len(first))
+        among = tr("{n} pairs that stand for the whole gallery", n=len(first))
     else:
         a, b, genuine = pool(parts.identity[rows], genuine=SOME_GENUINE, impostor=SOME_IMPOSTOR)
         first, second, product = rows[a], rows[b], _products(parts, features, rows[a], rows[b])
@@ -369,7 +368,7 @@ def average(
     votes = _votes(parts, first[wanted], second[wanted], product[wanted], match=match, kept=kept)
     votes = votes[np.isfinite(votes).all(1)]  # where a part has nothing to go by, nothing is added up
     if not len(votes):
-        return none(tr("there is none among them"))
+        return none(tr("there is none among these pairs"))
     low, high = np.percentile(votes, (25, 75), axis=0)
     return Average(which, votes.mean(0), low, high, len(votes), among)
 
