@@ -176,3 +176,34 @@ class ProjectionPlan:
     def renamed(self, name: str, to: str) -> ProjectionPlan:
         """With a model under another name, or without it where that is ""."""
         return replace(self, model=to) if self.model == name else self
+
+
+PATCH_WEIGHTS = ("uniform", "apc", "sc distance", "sc similarity", "cc", "lmk")
+SOLVERS = ("exact", "sinkhorn", "paper")
+ALPHA = 0.7  # share of the patches in the score, as published for occluded faces
+PLAIN_SUM = -1.0  # in place of alpha: cosine and patch similarity added up, as published for clear faces
+
+
+@dataclass(frozen=True)
+class MatchPlan:
+    """How a face is searched for: whose vectors and patches, how patches weigh and move, what they count."""
+
+    model: str = ""  # not named: model B, else any that has vectors and patches
+    layer: str = ""  # whose output the patches are; "": the one the model card names
+    grid: tuple[int, int] | None = None  # rows, columns that the map is averaged to; None: as it is
+    weights: str = "uniform"  # of PATCH_WEIGHTS
+    solver: str = "exact"  # of SOLVERS
+    epsilon: float = 0.05  # of "sinkhorn" and "paper"
+    alpha: float = ALPHA  # or PLAIN_SUM
+    shortlist: int = 100  # how many of the first stage the second one looks at; 0: all, which takes long
+    far: float = 1e-3  # where the threshold of the blended distance lies
+
+    @property
+    def solving(self) -> tuple[object, ...]:
+        """What decides the distances of patches; alpha does not."""
+        eps = 0.0 if self.solver == "exact" else self.epsilon
+        return (self.model, self.layer, self.grid, self.weights, self.solver, eps, self.shortlist)
+
+    def renamed(self, name: str, to: str) -> MatchPlan:
+        """With a model under another name, or without it where that is ""."""
+        return replace(self, model=to) if self.model == name else self

@@ -1,0 +1,103 @@
+"""Reranking: the second stage of a search, by how the patches of two faces match.
+
+Computes    distance = alpha EMD + (1 - alpha) (1 - cosine), Eq. 9; with the plain sum EMD + (1 - cosine); the first k of
+            the first stage are put in the order of it, the others stay behind them as they were
+Shapes      query one PatchSet, gallery k; cosine (k,), emd (k,); flow and distances (P, G), rows query
+Reference   Phan, Nguyen, "DeepFace-EMD: Re-ranking Using Patch-wise Earth Mover's Distance Improves Out-Of-Distribution
+            Face Identification", CVPR 2022
+Departs     distances where the authors have similarities; the order is the same where masses add up to 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.analyses.measure import Measure
+from facelens.analyses.patch_sets import Floats, Grid
+from facelens.images.faceset import Ids
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reranked:
+    """A query, its shortlist in the order of the first stage, and what the patches say of each."""
+
+    query: int  # id, -1 for a painted face
+    ids: Ids  # (k,) by descending cosine
+    cosine: Array  # (k,)
+    emd: Array  # (k,)
+    error: Array  # (k,) of the sums of each plan, see transport.Plan.marginal_error
+    solver: str
+    grid: Grid  # of the query
+    seconds: float  # spent on the second stage
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """Why two faces match as they do."""
+
+    query: int
+    gallery: int
+    grid: Grid  # of the query
+    gallery_grid: Grid
+    u: Array  # (P,) weights of the query's patches
+    v: Array  # (G,)
+    distance: Array  # (P, G)
+    flow: Array  # (P, G) how much goes from each patch of the query to each of the gallery face
+    emd: float
+    cosine: float
+    error: float
+    gap: float  # how far `emd` may lie above the least
+    solver: str
+    rounds: int = 0
+
+    @property
+    def costs(self) -> Array:
+        """(P, G) what each stream adds to the distance."""
+        return self.flow * self.distance
+
+
+@dataclass(frozen=True, eq=False)
+class SweepRow:
+    """One way to weigh patches, over all queries."""
+
+    weights: str
+    alphas: tuple[float, ...]  # (A,)
+    measures: dict[str, tuple[Measure, ...]]  # "P@1", "RP", "MAP@R" -> A
+    ranks: NDArray[np.int32]  # (A, Q) rank of the first right face, 0: nobody to find
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What the second stage does to many queries."""
+
+    queries: Ids  # (Q,)
+    before: dict[str, Measure]  # by cosine alone
+    ranks: NDArray[np.int32]  # (Q,) by cosine alone
+    rows: tuple[SweepRow, ...]
+    occlusion: str  # what was done to the queries, "" nothing
+    gallery: int
+    shortlist: int
+    solver: str
+    how: str  # one sentence: who is searched for, among whom, whether the clear picture of a query is there
+    complete: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def blended(cosine: NDArray[np.floating], emd: NDArray[np.floating], *, alpha: float) -> Array:
+    """Distances of Eq. 9; below 0 the plain sum.
+
+    >>> blended(np.array([0.5]), np.array([0.2]), alpha=0.7)
+    array([0.29])
+    """
+    whole, patches = 1 - np.asarray(cosine, np.float64), np.asarray(emd, np.float64)
+    return np.asarray(whole + patches if alpha < 0 else alpha * patches + (1 - alpha) * whole)
+
+
+def order(found: Reranked, *, alpha: float) -> NDArray[np.int64]:
+    """(k,) places of the shortlist, the nearest first; of equals the one that was ahead stays so."""
+    return np.argsort(blended(found.cosine, found.emd, alpha=alpha), kind="stable")
