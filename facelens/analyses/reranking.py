@@ -1,7 +1,7 @@
 """Reranking: the second stage of a search, by how the patches of two faces match.
 
-Computes    distance = alpha EMD + (1 - alpha) (1 - cosine), Eq. 9; with the plain sum EMD + (1 - cosine); the first k of
-            the first stage are put in the order of it, the others stay behind them as they were
+Computes    distance = alpha EMD + (1 - alpha) (1 - cosine), Eq. 9; with the plain sum EMD + (1 - cosine); the first k
+            of the first stage are put in the order of it, the others stay behind them as they were
 Shapes      query one PatchSet, gallery k; cosine (k,), emd (k,); flow and distances (P, G), rows query
 Reference   Phan, Nguyen, "DeepFace-EMD: Re-ranking Using Patch-wise Earth Mover's Distance Improves Out-Of-Distribution
             Face Identification", CVPR 2022
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses.measure import Measure
-from facelens.analyses.patch_sets import Floats, Grid
+from facelens.analyses.patch_sets import Grid
 from facelens.images.faceset import Ids
 
 Array = NDArray[np.float64]
