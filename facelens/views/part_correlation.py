@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from facelens.figures.part_words import part_name
 from facelens.figures.scales import Array
-from facelens.session.selection import Mode
+from facelens.session.selection import Mode, Selection
 from facelens.views import heat, theme
 from facelens.views.cell_grid import EDGE, HEAD, CellGrid, ColourKey, frame
 from facelens.views.controls import Segmented, draw_text, label, text_width
@@ -33,6 +33,9 @@ BLACK, WHITE = "#111111", "#ffffff"
 
 class PartCorrelation(PartPage):
     """See the module's words."""
+
+    look = Signal(object)  # id of the face that became current
+    open_face = Signal(object)  # id
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -61,6 +64,8 @@ class PartCorrelation(PartPage):
         self.cloud = PartCloud(desk.thumbnails)
         self.matrix.chosen.connect(self._on_chosen)
         self.cloud.select.connect(self.select)
+        self.cloud.look.connect(self.look)
+        self.cloud.open_face.connect(self.open_face)
         both = QWidget()
         row = QHBoxLayout(both)
         row.setContentsMargins(0, 0, 0, 0)
@@ -141,6 +146,10 @@ class PartCorrelation(PartPage):
             least=number(values[c, d], 2),
         )
 
+    def set_selection(self, selection: Selection) -> None:
+        """Mark the selected faces among the dots."""
+        self.cloud.set_selection(selection)
+
     def _distances(self, part: int, other: int) -> tuple[Array, Array] | None:
         """Of all faces to the centres of their people, in two parts; None where nobody has one."""
         assert self.parts is not None
@@ -167,9 +176,8 @@ class PartCorrelation(PartPage):
             self.cloud.show_nothing(why)
             return
         y, x = distances
-        names = [part_name(self.parts.layout, k) for k in (self.other, self.part)]
-        titles = (tr("{part}, distance to the centre", part=name) for name in names)
-        self.cloud.show_parts(self.faces, self.parts.ids, x, y, disagreeing(x, y), (next(titles), next(titles)))
+        names = part_name(self.parts.layout, self.other), part_name(self.parts.layout, self.part)
+        self.cloud.show_parts(self.faces, self.parts.ids, x, y, disagreeing(x, y), names)
 
     def _on_chosen(self, row: int, column: int, mode: Mode) -> None:
         assert self.parts is not None

@@ -66,9 +66,10 @@ class PartRecall(PartPage):
         left, self.reach = headed(self.curve, holder)
         middle, self.sentence = headed(self.bars, self.measure)
         self.templates, self.best = headed(self.table)
+        self.templates.hide()
         self.left = split(Qt.Orientation.Vertical, left)
         self.pieces = split(Qt.Orientation.Horizontal, self.left, middle, self.templates, sizes=(300, 410, 290))
-        self._where = (False, False)  # of the templates: under the curve, hidden
+        self._where = (False, True)  # of the templates: under the curve, hidden
         self.put(self.pieces)
 
     def missing(self) -> str | None:
@@ -228,7 +229,7 @@ class PartRecall(PartPage):
             (self.left if under else self.pieces).addWidget(self.templates)
             self.templates.setHidden(hidden)
         if under:
-            self.left.setSizes([550, 450])
+            self.left.setSizes([round(self.height() * share) for share in (0.54, 0.46)])
 
 
 def _row(one: Fusion) -> list[Cell]:

@@ -17,11 +17,11 @@ from facelens.analyses.parts import Layout, Parts, Pool
 from facelens.analyses.universal import Correlation, Curve, Effect, Fusion, Study, Without
 from facelens.figures.part_words import words
 from facelens.images.faceset import FaceSet, Labels
-from facelens.session.selection import Mode
+from facelens.session.selection import Mode, Selection
 from facelens.views.cell_grid import CellGrid
 from facelens.views.panel import Desk
 from facelens.views.part_attributes import PartAttributes
-from facelens.views.part_correlation import PartCorrelation
+from facelens.views.part_correlation import PartCorrelation, disagreeing
 from facelens.views.part_page import PartPage
 from facelens.views.part_recall import PartRecall
 from facelens.views.plots import Chart, Mark
@@ -202,11 +202,22 @@ def test_a_cell_selects_the_faces_its_parts_disagree_on(
     assert chosen == [2] and page.matrix.other == 1
     (ids, how) = selected.pop()
     assert how is mode and ids.tolist() == wanted.tolist()
-    spot = page.cloud.spot(7)
-    QTest.mouseClick(page.cloud, LEFT, held, spot)
-    assert page.parts.ids[7] in selected.pop()[0], "a dot is its face"
     click(page.matrix, 3, 3, held)
     assert chosen == [2, 3] and not selected, "a part agrees with itself"
+
+
+def test_a_dot_is_its_face_and_keys_walk_those_apart(shown: Callable[..., Any]) -> None:
+    page = shown(PartCorrelation)
+    selected = Heard(page.select)
+    far = disagreeing(*page._distances(page.part, page.other))
+    QTest.mouseClick(page.cloud, LEFT, pos=page.cloud._spot(far[0]).toPoint())
+    assert selected.pop()[0].tolist() == [page.parts.ids[far[0]]]
+    page.cloud.setFocus()
+    QTest.keyClick(page.cloud, Qt.Key.Key_Right)
+    QTest.keyClick(page.cloud, Qt.Key.Key_Return)
+    assert selected.pop()[0].tolist() == [page.parts.ids[far[1]]]
+    page.set_selection(Selection(ids=np.sort(page.parts.ids[:3])))
+    assert page.cloud._chosen.sum() == 3
 
 
 def test_without_distances_the_dimensions_are_left(shown: Callable[..., Any]) -> None:
