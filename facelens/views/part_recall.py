@@ -28,6 +28,7 @@ from facelens.views.tables import Cell, Column, ResultTable, measure_cell
 from facelens.words import number, plural, tr
 
 NEARLY = 0.95  # of what all parts reach
+WIDTHS = (0.3, 0.41, 0.29)  # of the curve, the bars and the templates
 TALL, NARROW = 330, 1150  # px; above this height and under this width the templates stand under the curve
 AXIS, TITLE, ROOM = 46, 16, 0.56  # px of an axis and of a title, the share of the height for parts alone
 FUSIONS = {
@@ -68,7 +69,13 @@ class PartRecall(PartPage):
         self.templates, self.best = headed(self.table)
         self.templates.hide()
         self.left = split(Qt.Orientation.Vertical, left)
-        self.pieces = split(Qt.Orientation.Horizontal, self.left, middle, self.templates, sizes=(300, 410, 290))
+        self.pieces = split(
+            Qt.Orientation.Horizontal,
+            self.left,
+            middle,
+            self.templates,
+            sizes=[round(1000 * share) for share in WIDTHS],
+        )
         self._where = (False, True)  # of the templates: under the curve, hidden
         self.put(self.pieces)
 
@@ -228,8 +235,11 @@ class PartRecall(PartPage):
             hidden = self.templates.isHidden()
             (self.left if under else self.pieces).addWidget(self.templates)
             self.templates.setHidden(hidden)
-        if under:
-            self.left.setSizes([round(self.height() * share) for share in (0.54, 0.46)])
+        for pieces, room, shares in (
+            (self.pieces, self.width(), WIDTHS if not under and not self.templates.isHidden() else (0.42, 0.58)),
+            (self.left, self.height(), (0.54, 0.46)),
+        ):
+            pieces.setSizes([round(room * share) for share in shares])
 
 
 def _row(one: Fusion) -> list[Cell]:
