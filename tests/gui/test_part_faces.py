@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QShortcut
 
 from facelens.session.selection import Selection
 from facelens.views import heat, theme
@@ -188,6 +188,21 @@ def test_keys_walk_take_out_and_choose_parts(qtbot, view: PartFaces, calls) -> N
     assert calls.named("act") == ["view.loupe"]
     qtbot.keyClick(view, KEYS.Key_Escape)
     assert view.examples and not len(view.selection)
+
+
+def test_delete_is_for_the_view_while_something_is_selected(qtbot, view: PartFaces) -> None:
+    excluded: list[None] = []
+    shortcut = QShortcut(KEYS.Key_Delete, view)  # elsewhere it excludes faces from the gallery
+    shortcut.activated.connect(lambda: excluded.append(None))
+    view.activateWindow()
+    view.setFocus()
+    ids = select(view, 2)
+    view.look(int(ids[0]))
+    qtbot.keyClick(view, KEYS.Key_Delete)
+    assert view.selection.ids.tolist() == [ids[1]] and not excluded
+    select(view, 0)
+    qtbot.keyClick(view, KEYS.Key_Delete)
+    assert excluded
 
 
 # What is painted and said
