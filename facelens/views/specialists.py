@@ -97,7 +97,7 @@ class Specialists(PaintedFaces):
         super().__init__(desk, parent)
         self.found: Learners | None = None
         self.limit, self.part = LIMITS[0], -1
-        self._margins: list[NDArray[np.int32]] = []  # of each specialist: the lowest rank in another learner
+        self._margins: list[NDArray[np.int32]] = []  # of each specialist: the lowest rank in another learner, falling
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._listed: list[int] = []  # learners as they are listed
         self._cursor: Seat = (0, HEAD)
@@ -152,18 +152,16 @@ class Specialists(PaintedFaces):
         """All faces of a row, the widest margin first."""
         assert self.found is not None
         part = self._listed[row]
-        return self.found.specialists[part][self._margins[part] > self.limit]
+        return self.found.specialists[part][: int((self._margins[part] > self.limit).sum())]
 
     def mate(self, row: int, column: int) -> int:
         """The face that was found."""
         assert self.found is not None
-        part = self._listed[row]
-        return int(self.found.found[part][self._margins[part] > self.limit][column])
+        return int(self.found.found[self._listed[row]][column])
 
     def _rank(self, row: int, column: int) -> int:
         """At which rank the best of the others finds the person."""
-        margins = self._margins[self._listed[row]]
-        return int(margins[margins > self.limit][column])
+        return int(self._margins[self._listed[row]][column])
 
     def shown(self, row: int) -> Ids:
         """The faces of a row that are seen; where there are more, the last place tells how many."""
