@@ -50,19 +50,19 @@ def correlate(
     rows = features.rows_of(parts.ids)[0]
     ground, nothing = parts.layout, Measure.none(tr("parts that were learned are not cut"))
     distance = parts.values.get("distance")
-    centre, centre_mean = _of_distances(distance, parts.identity, resamples=resamples, seed=plan.seed)
+    centre, centre_mean = _of_distances(distance, parts.identity, resamples=resamples, seed=plan.seed, tick=tick)
     slices, slices_mean = of_dimensions(features, rows, ground, parts.rotation, tick=part_of(tick, 0, 3))
     control_centre = control_slices = nothing
     if ground.kind == "slices":
         other = rotated(features, rows, ground, replace(plan, cut="random", seed=plan.seed + 1))
         _, distance = measured(features, rows, parts.identity, ground, other, tick=part_of(tick, 1, 3))
-        _, control_centre = _of_distances(distance, parts.identity, resamples=resamples, seed=plan.seed)
+        _, control_centre = _of_distances(distance, parts.identity, resamples=resamples, seed=plan.seed, tick=tick)
         _, control_slices = of_dimensions(features, rows, ground, other, tick=part_of(tick, 2, 3))
     return Correlation(centre, centre_mean, slices, slices_mean, control_centre, control_slices)
 
 
 def _of_distances(
-    distance: Floats | None, identity: NDArray[np.int32], *, resamples: int, seed: int
+    distance: Floats | None, identity: NDArray[np.int32], *, resamples: int, seed: int, tick: Tick = silent
 ) -> tuple[Array | None, Measure]:
     """Pearson's r of the columns (N, K), and the mean of those of different parts."""
     told = np.flatnonzero(np.isfinite(distance).all(1)) if distance is not None else np.zeros(0, np.int64)
@@ -87,14 +87,12 @@ def _of_distances(
     order = np.argsort(code, kind="stable")
     step = max(1, BLOCK // (K * K))
     for start in range(0, len(order), step):
+        tick(start, len(order), tr("Drawing identities"))
         some = order[start : start + step]
-        who, inside = np.unique(code[some], return_inverse=True)
-        sums = np.zeros((len(who), K + K * K + 1))
-        each = np.concatenate(
-            [x[some], (x[some, :, None] * x[some, None]).reshape(len(some), -1), np.ones((len(some), 1))], 1
-        )
-        np.add.at(sums, inside, each)
-        drawn = weights[:, who] @ sums
+        one = x[some]
+        each = np.concatenate([one, (one[:, :, None] * one[:, None]).reshape(len(one), -1), np.ones((len(one), 1))], 1)
+        begin = np.flatnonzero(np.diff(code[some], prepend=-1))
+        drawn = weights[:, code[some][begin]] @ np.add.reduceat(each, begin)
         total, moment, n = total + drawn[:, :K], moment + drawn[:, K:-1], n + drawn[:, -1]
     draws = np.array([np.nanmean(_pearson(*one)[apart]) for one in zip(total, moment.reshape(-1, K, K), n)])
     limits = bootstrap.interval(draws)

@@ -25,6 +25,7 @@ from facelens.progress import Tick, silent
 from facelens.words import tr
 
 WORK = 40_000_000_000  # queries x faces x choices of parts: about half a minute
+STEP = 400_000_000  # the same between two ticks
 FEWEST = 400  # queries that are always asked
 MEMORY = 1 << 27  # bytes of votes looked at at once
 REACH = 40.0  # of log variances: beyond, single precision ends
@@ -103,9 +104,9 @@ def compared(match: str, found: Floats, log_variance: Floats | None) -> tuple[Fl
     return parts, square, np.ascontiguousarray(np.exp(np.clip(log_variance, -REACH, REACH)).T)
 
 
-def votes(query: Gallery, other: Gallery, *, out: Floats | None = None) -> Floats:
+def votes(query: Gallery, other: Gallery) -> Floats:
     """(K, Q, G) what each part of the queries says to each of the others."""
-    found = np.matmul(query.parts, other.parts.transpose(0, 2, 1), out=out)
+    found: Floats = query.parts @ other.parts.transpose(0, 2, 1)
     if query.variance is not None and other.variance is not None:
         width = other.parts.shape[2]
         for k, block in enumerate(found):
@@ -152,16 +153,15 @@ def ranks(made: Gallery, queries: Rows, kept: Choices, *, tick: Tick = silent) -
     order, begin, end = pairs_of(made.identity[queries], made.identity)
     even = made.variance is not None or bool(np.ptp(made.square) < 1e-5)  # all of one length: nothing to divide by
     square = np.zeros((0, G), np.float32) if even else made.square
-    at_once = max(2, MEMORY // (4 * K * G))  # a product of one row takes another road through BLAS
-    space = np.empty((K, min(at_once, len(queries)), G), np.float32)
     each = np.empty((len(queries), len(different)), np.int32)
-    for start in range(0, len(queries), at_once):
-        tick(start, len(queries), tr("Searching by parts"))
-        stop = min(start + at_once, len(queries))
-        some = queries[start:stop]
-        block = votes(_part(made, some), made, out=space[:, : len(some)] if len(some) == space.shape[1] else None)
+    at_once = max(2, min(MEMORY // (4 * K * G), STEP // (len(different) * G)))
+    for here in np.array_split(np.arange(len(queries)), -(-len(queries) // at_once)):
+        tick(int(here[0]), len(queries), tr("Searching by parts"))
+        some, lines = queries[here], slice(int(here[0]), int(here[-1]) + 1)
+        # A product of one row takes another road through BLAS, on which equal faces may differ: two rows or more.
+        block = votes(_part(made, some if len(some) > 1 else np.repeat(some, 2)), made)
         block[:, np.arange(len(some)), some] = -np.inf
-        arrays = (moves, signs, stops, fresh, order, begin[start:stop], end[start:stop], each[start:stop])
+        arrays = (moves, signs, stops, fresh, order, begin[lines], end[lines], each[lines])
         similarity.in_threads(len(some), kernels_parts.first_right, block, square, *arrays)
     tick(len(queries), len(queries), tr("Searching by parts"))
     found[:] = each[:, back]
