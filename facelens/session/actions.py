@@ -179,6 +179,36 @@ def rejected(workspace: Workspace) -> str:
     return "" if there else tr("What refusing does is still being worked out.")
 
 
+def partable(workspace: Workspace) -> str:
+    """Needs vectors of any model."""
+    if reason := gallery_open(workspace) or model_loaded(workspace):
+        return reason
+    return "" if workspace.features else tr("Needs vectors. Embed the gallery first.")
+
+
+def parted(workspace: Workspace) -> str:
+    """Needs parts that are known."""
+    if reason := partable(workspace):
+        return reason
+    return "" if workspace.parts is not None else tr("The parts are not known yet. Open Confidence first.")
+
+
+def studied(workspace: Workspace) -> str:
+    """Needs a study of the parts."""
+    if reason := parted(workspace):
+        return reason
+    there = workspace.study is not None and workspace.study.complete
+    return "" if there else tr("What the parts are good for is still being worked out.")
+
+
+def learnt(workspace: Workspace) -> str:
+    """Needs a look at the learners."""
+    if reason := partable(workspace):
+        return reason
+    there = workspace.learners is not None and workspace.learners.complete
+    return "" if there else tr("The learners are not known yet. Open Learners first.")
+
+
 def evaluated(workspace: Workspace) -> str:
     """Needs a result."""
     if reason := evaluable(workspace):
@@ -277,6 +307,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("uncertainty.export_all", "Export scores of all faces…", "Analyse", (), "export", "CSV of every face with variance, percentile and who disagrees", needs=assessed),
     Action("uncertainty.curve", "Export rejection curves…", "Analyse", (), "export", "CSV or JSON: errors at every share of faces kept, with intervals", needs=rejected),
     Action("uncertainty.figure", "Export uncertainty figures…", "Analyse", (), "image", "PNG, SVG or PDF of histogram, curves and the three-row strip, a file each", needs=rejected),
+    Action("confidence.show", "Show the confidence", "Analyse", ("Ctrl+J",), "grid", "Which parts of an embedding are sure of a face, and how each votes on a pair", needs=gallery_open, line_above=True),
+    Action("confidence.export", "Export parts of all faces…", "Analyse", (), "export", "CSV of every face with confidence and uncertainty of each part", needs=parted),
+    Action("confidence.study", "Export what the parts are good for…", "Analyse", (), "export", "JSON: attributes, correlation, rates without each part and with it alone", needs=studied),
+    Action("confidence.figure", "Export confidence figures…", "Analyse", (), "image", "PNG, SVG or PDF of heat maps, distributions, correlation and jury, a file each", needs=parted),
+    Action("learners.show", "Show the learners", "Analyse", (), "points", "What each learner of a divided embedding finds by itself", needs=gallery_open, line_above=True),
+    Action("learners.export", "Export learners…", "Analyse", (), "export", "JSON or CSV: recall of each learner and of the baseline, specialists, clusters", needs=learnt),
+    Action("learners.figure", "Export learner figures…", "Analyse", (), "image", "PNG, SVG or PDF of specialists, table, curve and clusters, a file each", needs=learnt),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),

@@ -101,6 +101,13 @@ class Commands:
             "uncertainty.export_all": lambda: self._export_faces(refused=False),
             "uncertainty.curve": self._export_rejection,
             "uncertainty.figure": self._export_uncertainty,
+            "confidence.show": lambda: window.stage.show_page("confidence"),
+            "confidence.export": self._export_parts,
+            "confidence.study": self._export_study,
+            "confidence.figure": self._export_confidence,
+            "learners.show": lambda: window.stage.show_page("learners"),
+            "learners.export": self._export_learners,
+            "learners.figure": self._export_learner_figures,
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
@@ -373,6 +380,74 @@ class Commands:
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.assessing.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
+
+    # -- confidence and learners
+
+    def _export_parts(self) -> None:
+        from facelens.session.part_tables import write_confidence
+
+        suggested = f"{self.faces.name} parts.csv"
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
+            self._write(_with_ending(name, ".csv"), write_confidence, self.faces, self.workspace.parts)
+
+    def _export_study(self) -> None:
+        from facelens.session.part_tables import write_study
+
+        suggested, now = f"{self.faces.name} parts.json", self.workspace
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, "JSON (*.json)")[0]:
+            out = _with_ending(name, ".json")
+            self._write(out, write_study, self.faces, now.parts, now.study, now.resolved_parts)
+
+    def _export_confidence(self) -> None:
+        suggested = f"{self.faces.name} confidence.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
+        if name:
+            self.export_confidence(_with_ending(name, "." + kind.split()[0].lower()))
+
+    def export_confidence(self, out: Path) -> None:
+        """Draw heat maps, distributions, what is known of the parts, and the jury's pair: a file each."""
+        from facelens.session.drawing import draw_confidence
+
+        now, case = self.workspace, self.window.panel("confidence").case()  # type: ignore[attr-defined]
+        plan = now.resolved_parts
+        self._write(
+            out,
+            draw_confidence,
+            self.faces,
+            now.parts,
+            now.study,
+            shown=plan.show,
+            selection=now.selection.ids if len(now.selection) else None,
+            **case,
+            far=plan.far,
+            model=plan.model,
+        )
+
+    def _export_learners(self) -> None:
+        from facelens.session.part_tables import write_learners
+
+        suggested, kinds = f"{self.faces.name} learners.json", "JSON (*.json);;CSV (*.csv)"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, kinds)
+        if name:
+            out = _with_ending(name, "." + (kind.split() or ["json"])[0].lower())
+            self._write(out, write_learners, self.faces, self.workspace.learners)
+
+    def _export_learner_figures(self) -> None:
+        suggested = f"{self.faces.name} learners.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
+        if name:
+            self.export_learners(_with_ending(name, "." + kind.split()[0].lower()))
+
+    def export_learners(self, out: Path) -> None:
+        """Draw specialists, table, curve and groups of the learners: a file each."""
+        from facelens.session.drawing import draw_learners
+
+        self._write(out, draw_learners, self.faces, self.workspace.learners)
+
+    def _write(self, out: Path, call: Callable[..., object], *args: object, **kwargs: object) -> None:
+        from facelens.views.examining import write
+
+        write(self.window.desk, out, call, *args, slot="parts file", **kwargs)
 
     def _build(self, kind: str, folds: int, per_fold: int, seed: int) -> None:
         name = QFileDialog.getSaveFileName(self.window, tr("Save the list"), kind)[0]

@@ -32,4 +32,6 @@ PANELS = (
     Page("training", "Training", "training:TrainingPanel"),
     Page("evaluation", "Evaluation", "evaluation:EvaluationPanel"),
     Page("uncertainty", "Uncertainty", "uncertainty:UncertaintyPanel"),
+    Page("confidence", "Confidence", "confidence:ConfidencePanel"),
+    Page("learners", "Learners", "learners:LearnersPanel"),
 )

@@ -1,0 +1,627 @@
+"""Confidence: which parts of an embedding are sure of a face, and how each votes on a pair.
+
+Top: the matrix of faces and parts, the selected faces with their maps, the jury; foot: what is known of each part. One
+part is current in all of them. Whatever is clicked is the selection of all panels; the pair is that of the selection,
+or the two faces that were looked at last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from facelens.figures.part_words import layout_words, words
+from facelens.images.faceset import Ids
+from facelens.progress import Tick, silent
+from facelens.session.actions import embeddable
+from facelens.session.jobs import Job, Request, State
+from facelens.session.selection import Mode, Selection
+from facelens.views.asking import Asking
+from facelens.views.controls import Banner, EmptyState, label
+from facelens.views.examining import AT_ONCE, PARTS, STUDY, cut_request, study_request
+from facelens.views.frame import Frame, Places, Skeleton, split
+from facelens.views.panel import Desk, Panel
+from facelens.views.part_controls import PartControls
+from facelens.views.working import Working
+from facelens.words import plural, tr
+
+if TYPE_CHECKING:
+    from facelens.analyses.jury import Bench, Lineup, Ruling, Verdict
+    from facelens.analyses.measure import Measure
+    from facelens.analyses.parts import Parts
+    from facelens.analyses.universal import Study
+    from facelens.features.featureset import FeatureSet
+
+NARROW = 900  # px; under it the three views of the top row lie below each other
+BESIDE, STACKED = 560, 1300  # px; least height of the page
+PATIENCE = 250  # ms after the last tick of a box before rates are searched for
+Key = tuple[object, ...]
+
+
+class ConfidencePanel(Panel):
+    """See the module's words."""
+
+    word = "confidence"
+    title = "Confidence"
+    reads = frozenset(
+        {
+            "faces",
+            "excluded",
+            "features",
+            "models",
+            "model_b",
+            "parts_plan",
+            "parts_answer",
+            "study_answer",
+            "part",
+            "left_out",
+            "selection",
+        }
+    )
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        # Charts bring pyqtgraph with them, so they are loaded with the first page that draws.
+        from facelens.views.jury import Jury
+        from facelens.views.part_attributes import PartAttributes
+        from facelens.views.part_correlation import PartCorrelation
+        from facelens.views.part_faces import PartFaces
+        from facelens.views.part_matrix import PartMatrix
+        from facelens.views.part_recall import PartRecall
+        from facelens.views.part_spread import PartSpread
+
+        self.setAccessibleName(tr("Confidence"))
+        self.cutting = Asking(
+            desk,
+            self,
+            slot=PARTS,
+            field="parts_answer",
+            question=lambda workspace: workspace.parts_question,
+            request=cut_request,
+        )
+        self.studying = Asking(
+            desk,
+            self,
+            slot=STUDY,
+            field="study_answer",
+            question=lambda workspace: workspace.study_question if workspace.parts is not None else (),
+            request=study_request,
+        )
+        for asking in (self.cutting, self.studying):
+            asking.changed.connect(self._on_job)
+        self._shown: Parts | None = None
+        self._named = ""  # the value that is shown, of SHOWN
+        self._studied: Study | None = None
+        self._pair: tuple[int, int] | None = None
+        self._last: Selection = Selection()
+        self._lineup: tuple[Key, Lineup] | None = None  # the query before every face
+        self._bench: tuple[str, Bench] | None = None  # by how parts are matched
+        self._rulings: dict[Key, Ruling] = {}
+        self._recalls: dict[Key, Measure] = {}
+        self._verdict: Verdict | None = None
+        self.controls = PartControls()
+        self.controls.planned.connect(self._on_planned)
+        self.controls.asked.connect(desk.act)
+        self.working = Working()
+        self.working.cancelled.connect(self._on_cancelled)
+        self.banner = Banner()
+        self.notes = label(name="cap", wrap=True)
+        self.notes.setContentsMargins(12, 4, 12, 4)
+        self.matrix = PartMatrix(desk)
+        self.matrix.ordered.connect(lambda: self.matrix_frame.header.set_subtitle(self.matrix.order_words))
+        self.heat = PartFaces(desk)
+        self.heat.subtitled.connect(lambda: self.heat_frame.header.set_subtitle(self.heat.subtitle))
+        self.jury = Jury(desk)
+        self.jury.left_out_changed.connect(lambda parts: desk.store.update(left_out=tuple(parts), initiator=self))
+        self.jury.which_changed.connect(lambda _: self._show_average())
+        self.jury.mode.changed.connect(lambda _: self._show_jury())
+        self.spread = PartSpread(desk)
+        self.attributes = PartAttributes(desk)
+        self.correlation = PartCorrelation(desk)
+        self.recall = PartRecall(desk)
+        self.studies = (self.attributes, self.correlation, self.recall)
+        for view in (self.matrix, self.heat, self.jury, self.spread, *self.studies):
+            view.part_chosen.connect(self._on_part)
+        for view in (self.matrix, self.spread, self.attributes, self.correlation):
+            view.select.connect(self._on_select)
+        for view in (self.matrix, self.correlation):
+            view.open_face.connect(self._on_open)
+            view.look.connect(self._on_look)
+        self.jury.look.connect(self._on_look)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(PATIENCE)
+        self._later.timeout.connect(self._search)
+        self.skeleton = Skeleton()
+        self.empty = self._build_empty()
+        self.pages = QStackedWidget()
+        for page in (self.empty, self.skeleton, self._build_body()):
+            self.pages.addWidget(page)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        for part in (self.controls, self.working, self.banner, self.notes):
+            outer.addWidget(part)
+        outer.addWidget(self.pages, 1)
+
+    # -- building
+
+    def _build_body(self) -> QWidget:
+        self.matrix_frame = Frame(tr("Faces × parts"), self.matrix, yields=True)
+        self.matrix_frame.header.add_menu(self.matrix.menu, tr("Order of faces and parts"))
+        self.heat_frame = Frame(tr("Selected faces"), self.heat, tr("cells are parts, not places"), yields=True)
+        self.jury_frame = Frame(tr("Jury"), self.jury, tr("how each part votes"), yields=True)
+        self.jury_frame.header.add(self.jury.mode)
+        self.jury_frame.header.add_menu(self.jury.menu, tr("Which parts vote"))
+        self.foot = Places(
+            [
+                ("spread", tr("Distribution"), tr("Each part over all faces, with those at its ends"), self.spread),
+                ("attributes", tr("Attributes"), tr("Which part goes with blur, pose, occlusion"), self.attributes),
+                ("correlation", tr("Correlation"), tr("Which parts say the same"), self.correlation),
+                ("recall", tr("Recall"), tr("Each part alone, without it, and so many of them"), self.recall),
+            ],
+            label=tr("What is known of each part"),
+        )
+        self.foot.changed.connect(lambda _: self._show_foot())
+        self.run_study = QPushButton(tr("Work out"))
+        self.run_study.setToolTip(tr("Attributes, correlation and recall of all parts, in the background"))
+        self.run_study.clicked.connect(self.studying.run)
+        self.run_study.setFixedHeight(22)
+        self.foot.header.add(self.run_study)
+        self.top = split(Qt.Orientation.Horizontal, self.matrix_frame, self.heat_frame, self.jury_frame)
+        self.body = split(Qt.Orientation.Vertical, self.top, self.foot, sizes=(62, 38))
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setAccessibleName(tr("Results"))
+        self.area.setWidget(self.body)
+        return self.area
+
+    def _build_empty(self) -> EmptyState:
+        made = EmptyState("grid", tr("No parts yet"))
+        self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
+        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
+        self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
+        self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
+        self.next.setToolTip(tr("Loads models and embeds the gallery with them"))
+        self.run = made.add_button(tr("Cut into parts"), self.cutting.run, primary=True)
+        self.run.setToolTip(tr("Runs in the background"))
+        return made
+
+    def home(self) -> QWidget:
+        if self.pages.currentWidget() is self.area:
+            return self.matrix
+        return next((one for one in (self.open, self.embed, self.run, self.next) if one.isVisible()), self)
+
+    def close_panel(self) -> None:
+        for asking in (self.cutting, self.studying):
+            asking.close()
+        self._later.stop()
+        for view in (self.heat, self.spread):
+            view.close_panel()
+        super().close_panel()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        width = event.size().width()
+        stacked = width < NARROW
+        across = Qt.Orientation.Vertical if stacked else Qt.Orientation.Horizontal
+        if across != self.top.orientation() or not any(self.top.sizes()) or event.oldSize().width() != width:
+            self.top.setOrientation(across)
+            shares = (34, 33, 33) if stacked else (41, 30, 29)
+            self.top.setSizes([round(share * width / 100) for share in shares])
+        self.body.setMinimumHeight(STACKED if stacked else BESIDE)
+        self.controls.count.setVisible(width >= 1180)
+
+    # -- what the user sees
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        workspace = self.desk.workspace
+        parts = workspace.parts
+        if changed & {"faces", "excluded", "features", "models", "model_b", "parts_plan", "parts_answer"}:
+            self.controls.fill(workspace)
+        if parts is not self._shown:
+            self._shown, self._named = parts, ""
+            self._lineup, self._bench, self._rulings, self._recalls, self._studied = None, None, {}, {}, None
+            if parts is not None and parts.row_of(self._pair[0] if self._pair else None) is None:
+                self._pair = None
+        if parts is not None:
+            if changed & {"parts_plan", "parts_answer"} and self._named != self._name():
+                self._show_values(parts)
+            if "faces" in changed:
+                self._named = ""
+                self._show_values(parts)  # names or columns may be others
+            if "selection" in changed:
+                self._show_selection()
+            if "part" in changed or "parts_answer" in changed:
+                self._show_part()
+            if changed & {"left_out", "parts_plan", "parts_answer", "selection"}:
+                self._show_jury()
+            if workspace.study is not self._studied or "parts_answer" in changed:
+                self._studied = workspace.study
+                self._show_foot()
+        self._start()
+        self._show_page()
+
+    def _start(self) -> None:
+        if not self.isVisible():
+            return
+        self.cutting.start()
+        workspace = self.desk.workspace
+        if workspace.parts is not None and len(workspace.parts.ids) <= AT_ONCE:
+            self.studying.start()
+
+    def _show_page(self) -> None:
+        workspace = self.desk.workspace
+        job = self.cutting.job() or self.studying.job()
+        self.working.show_job(job if self.cutting.job() is not None else None)
+        self.run_study.setVisible(workspace.study is None and self.studying.job() is None)
+        before, focus = self.pages.currentWidget(), self.focusWidget()
+        if workspace.parts is not None:
+            self.pages.setCurrentWidget(self.area)
+        elif job is not None:
+            self.pages.setCurrentWidget(self.skeleton)
+        else:
+            self._show_empty()
+            self.pages.setCurrentWidget(self.empty)
+        gone = focus is not None and focus.hasFocus() and not focus.isVisible()
+        if gone and before is not self.pages.currentWidget():
+            self.home().setFocus()
+        self.controls.setVisible(workspace.faces is not None and len(workspace.features) > 0)
+        self.controls.export.setEnabled(workspace.parts is not None)
+        self._show_notes()
+
+    def _show_empty(self) -> None:
+        workspace = self.desk.workspace
+        waiting = self._waiting()
+        there = bool(workspace.features)
+        self.open.setVisible(workspace.faces is None)
+        self.embed.setVisible(workspace.faces is not None and not there and bool(waiting))
+        self.next.setVisible(workspace.faces is not None and not there)
+        self.run.setVisible(workspace.faces is not None and there)
+        if workspace.faces is None:
+            text = tr("Parts of an embedding are looked at on the faces of a gallery. Open one, then embed it.")
+            self.empty.set_message(tr("No gallery yet"), text)
+        elif not there:
+            text = tr(
+                "Any model will do: one with learned parts says how sure each is, any other is cut into slices. "
+                "Embed the gallery with one."
+            )
+            self.empty.set_message(tr("No vectors yet"), text)
+            self.embed.setText(tr("Embed with {names}", names=", ".join(waiting)))
+        else:
+            stopped = self.cutting.declined
+            n = len(workspace.kept_faces) if workspace.kept_faces is not None else 0
+            title = tr("Cutting was stopped") if stopped else tr("Ready to look at the parts")
+            self.empty.set_message(title, plural(n, "{n} face.", "{n} faces."))
+
+    def _waiting(self) -> list[str]:
+        """A model worth embedding with: one with learned parts first."""
+        workspace = self.desk.workspace
+        names = [name for name in workspace.model_names if not embeddable(workspace, name)]
+        learned = [name for name in names if (one := workspace.inspection(name)) and one.card.options.get("parts")]
+        return (learned or names)[:1]
+
+    def _name(self) -> str:
+        """The value that is asked for, where it is there, else the first."""
+        plan, parts = self.desk.workspace.resolved_parts, self._shown
+        if parts is None:
+            return ""
+        return plan.show if plan.show in parts.values else next(iter(parts.values), "")
+
+    def _show_values(self, parts: Parts) -> None:
+        faces, name = self.desk.workspace.faces, self._name()
+        self._named = name
+        views = (self.matrix, self.heat, self.spread)
+        if faces is None or not name or not len(parts.ids):
+            for view in views:
+                view.show_nothing(self._why_nothing(parts))
+            return
+        said = words(name, parts.layout)
+        for view in views:
+            view.show_values(faces, parts.ids, parts.values[name], parts.spread[name], parts.layout, said)
+        self.matrix_frame.header.set_subtitle(self.matrix.order_words)
+        self.heat_frame.header.set_subtitle(self.heat.subtitle)
+        self._show_selection()
+        self._show_part()
+
+    def _why_nothing(self, parts: Parts) -> str:
+        if not len(parts.ids):
+            return tr("No face has a vector of this model. Embed the gallery with it.")
+        return tr("Slices at length 1 carry no confidence, and nobody here has two pictures to compare with.")
+
+    def _show_part(self) -> None:
+        part = self._part()
+        for view in (self.matrix, self.heat, self.jury, self.spread, *self.studies):
+            view.set_part(part)
+
+    def _part(self) -> int:
+        return min(self.desk.workspace.part, self._shown.layout.parts - 1) if self._shown is not None else 0
+
+    def _show_selection(self) -> None:
+        now = self.desk.workspace.selection
+        self.matrix.set_selection(now)
+        self.correlation.set_selection(now)
+        if now.pair is not None and now.pair != self._last.pair:
+            self._pair = now.pair
+        elif now.current is not None and now.current != self._last.current:
+            before = self._pair[1] if self._pair is not None else self._last.current
+            self._pair = (before, now.current) if before is not None and before != now.current else self._pair
+        self._last = now
+
+    def _show_foot(self) -> None:
+        from facelens.analyses.universal import Study
+
+        workspace, parts, key = self.desk.workspace, self._shown, self.foot.key
+        if parts is None or workspace.faces is None or key == "spread":
+            return
+        view, study = getattr(self, key), workspace.study
+        if study is None and self.studying.job() is not None:
+            study = Study(self._name())  # nothing of it yet
+        if study is None:
+            view.show_nothing(tr("Not worked out yet for {n} faces. Press Work out.", n=f"{len(parts.ids):,}"))
+            return
+        name = study.shown if study.shown in parts.values else self._name()
+        view.show_study(workspace.faces, parts, study, words(name, parts.layout) if name else None)
+        view.set_part(self._part())
+
+    def _show_notes(self) -> None:
+        parts = self._shown
+        if parts is None:
+            self.banner.set_message("")
+            self.notes.hide()
+            return
+        notes = list(parts.notes)
+        study = self.desk.workspace.study
+        if study is not None:
+            notes += study.notes
+        if parts.layout.kind == "slices":
+            notes.insert(
+                0,
+                tr(
+                    "{what}: a way to look at an ordinary embedding. Slices carry no learned confidence; compare with "
+                    "a random rotation.",
+                    what=layout_words(parts.layout),
+                ),
+            )
+        elif parts.layout.head == "learned":
+            notes.insert(
+                0,
+                tr(
+                    "This head was not calibrated (PA): medium-hard faces get the largest confidence, so do not read "
+                    "it as quality."
+                ),
+            )
+        self.notes.setText(" ".join(notes))
+        self.notes.setVisible(bool(notes))
+
+    # -- the jury
+
+    def _kept(self) -> NDArray[np.bool_]:
+        assert self._shown is not None
+        kept = np.ones(self._shown.layout.parts, bool)
+        kept[[part for part in self.desk.workspace.left_out if part < len(kept)]] = False
+        return kept
+
+    def _match(self) -> str:
+        plan = self.desk.workspace.resolved_parts
+        sure = self._shown is not None and self._shown.log_variance is not None
+        return plan.match if sure else "cosine"
+
+    def _ruling(self, kept: NDArray[np.bool_]) -> Ruling:
+        from facelens.analyses.jury import Bench
+
+        assert self._shown is not None
+        match, far = self._match(), self.desk.workspace.resolved_parts.far
+        if self._bench is None or self._bench[0] != match:
+            self._bench, self._rulings = (match, Bench(self._shown, match)), {}
+        key = (far, kept.tobytes())
+        if key not in self._rulings:
+            self._rulings[key] = self._bench[1].ruling(kept=kept, far=far)
+        return self._rulings[key]
+
+    def _show_jury(self) -> None:
+        parts = self._shown
+        if parts is None:
+            return
+        if self.jury.mode.value() == "selection":
+            self._show_average()
+        else:
+            self._show_pair()
+
+    def _show_pair(self) -> None:
+        from facelens.analyses import jury
+
+        workspace, parts = self.desk.workspace, self._shown
+        assert parts is not None
+        features = workspace.features.get(workspace.resolved_parts.model)
+        if workspace.faces is None or features is None:
+            return
+        pair = self._pair or self._example()
+        if pair is None or None in (parts.row_of(pair[0]), parts.row_of(pair[1])):
+            self.jury.show_nothing(tr("No pair yet"), tr("Click one face, then another: each part votes on the two."))
+            return
+        self.jury_frame.header.set_subtitle(
+            tr("how each part votes on this pair") if self._pair else tr("an example, near the threshold")
+        )
+        kept = self._kept()
+        ruling = self._ruling(kept)
+        verdict = jury.verdict(parts, features, *pair, match=self._match(), kept=kept, ruling=ruling)
+        self._verdict = verdict
+        self.jury.show_verdict(workspace.faces, verdict, ruling, parts.layout, match=self._match())
+        self._show_rates()
+        self._show_standing(pair)
+        self._later.start()
+
+    def _example(self) -> tuple[int, int] | None:
+        """Before anybody clicked: the genuine pair whose score is nearest to the threshold."""
+        from facelens.analyses.parts import votes_between
+
+        parts = self._shown
+        assert parts is not None
+        pool, match = parts.pool, self._match()
+        ruling = self._ruling(np.ones(parts.layout.parts, bool))
+        some = np.flatnonzero(pool.genuine)[:5000]
+        if not len(some):
+            some = np.arange(min(len(pool), 5000))
+        if not len(some):
+            return None
+        a, b = pool.first[some], pool.second[some]
+        score = votes_between(parts, a, b, pool.products[some], match=match).sum(1)
+        place = int(np.nanargmin(np.abs(score - (ruling.threshold or 0.0)))) if np.isfinite(score).any() else 0
+        return int(parts.ids[a[place]]), int(parts.ids[b[place]])
+
+    def _show_standing(self, pair: tuple[int, int]) -> None:
+        """Where the second face stands in the list of the first; worked out in a thread, kept for the next tick."""
+        workspace, parts, match = self.desk.workspace, self._shown, self._match()
+        assert parts is not None
+        key = (match, pair[0])
+        if self._lineup is not None and self._lineup[0] == key:
+            self.jury.show_standing(self._lineup[1].standing(pair[1], kept=self._kept()))
+            return
+        self.jury.show_standing(None)
+
+        def done(job: Job) -> None:
+            if job.state is State.DONE and parts is self._shown:
+                self._lineup = key, job.result  # type: ignore[assignment]
+                now = self._pair or self._example()
+                if now is not None and (self._match(), now[0]) == key:
+                    self._show_standing(now)
+
+        request = Request(
+            title=tr("Ranks of a face"),
+            call=_lined_up,
+            args=(workspace.features[workspace.resolved_parts.model], parts, pair[0], match),
+            slot="jury ranks",
+            place="thread",
+            unit="",
+        )
+        self.desk.jobs.submit(request, then=done)
+
+    def _show_rates(self) -> None:
+        parts = self._shown
+        assert parts is not None
+        kept, whole = self._kept(), np.ones(parts.layout.parts, bool)
+        rates = (self._recalls.get((self._match(), mask.tobytes())) for mask in (kept, whole))
+        self.jury.show_rates(self._ruling(kept), self._ruling(whole), *rates)
+
+    def _search(self) -> None:
+        """Recall@1 of the parts that vote, and of all; searched for when the boxes rest."""
+        from facelens.analyses import jury
+
+        workspace, parts = self.desk.workspace, self._shown
+        if parts is None or not self.isVisible() or self.jury.mode.value() == "selection":
+            return
+        match, kept = self._match(), self._kept()
+        whole = np.ones(len(kept), bool)
+        missing = [mask for mask in (kept, whole) if (match, mask.tobytes()) not in self._recalls and mask.any()]
+        if not missing:
+            return
+        mask = missing[0]
+
+        def done(job: Job) -> None:
+            if job.state is State.DONE and parts is self._shown:
+                self._recalls[match, mask.tobytes()] = job.result  # type: ignore[assignment]
+                self._show_rates()
+                self._later.start()
+
+        request = Request(
+            title=tr("Recall of {k} parts", k=int(mask.sum())),
+            call=jury.recall,
+            args=(parts, workspace.features[workspace.resolved_parts.model]),
+            kwargs={"match": match, "kept": mask},
+            slot="jury recall",
+            unit="",
+            short=True,
+        )
+        self.desk.jobs.submit(request, then=done)
+
+    def _show_average(self) -> None:
+        from facelens.analyses import jury
+
+        workspace, parts = self.desk.workspace, self._shown
+        if parts is None or workspace.faces is None or self.jury.mode.value() != "selection":
+            return
+        features = workspace.features[workspace.resolved_parts.model]
+        kept = self._kept()
+        ruling = self._ruling(kept)
+        self.jury_frame.header.set_subtitle(tr("how each part votes on these pairs"))
+        found = jury.average(
+            parts,
+            features,
+            which=self.jury.which,
+            ids=workspace.selection.ids,
+            match=self._match(),
+            kept=kept,
+            ruling=ruling,
+        )
+        self.jury.show_average(workspace.faces, found, ruling, parts.layout)
+
+    # -- jobs
+
+    def _on_job(self) -> None:
+        if self.isVisible():
+            self._start()
+            self._show_page()
+            if self.desk.workspace.study is None:
+                self._show_foot()
+
+    def _on_cancelled(self) -> None:
+        self.cutting.cancel()
+        self.studying.cancel()
+
+    # -- what the user asks
+
+    def show_foot(self, key: str) -> None:
+        """Bring one page of the foot to the front."""
+        self.foot.show_key(key)
+
+    def case(self) -> dict[str, object]:
+        """The pair before the jury, as a figure of it is drawn."""
+        return {"verdict": self._verdict, "ruling": self._ruling(self._kept()), "match": self._match()}
+
+    def _on_planned(self, changes: dict[str, Any]) -> None:
+        workspace = self.desk.workspace
+        plan = replace(workspace.resolved_parts, **changes)
+        also: dict[str, object] = {}
+        if changes.keys() & {"model", "parts", "cut"}:
+            also = {"left_out": (), "part": 0}
+        if "model" in changes:
+            plan = replace(plan, parts=0, show="")
+        self.desk.store.update(parts_plan=plan, initiator=self, **also)
+
+    def _on_embed(self) -> None:
+        from facelens.views.modelling import Modelling
+
+        for name in self._waiting():
+            Modelling(self.desk, self).embed(name)
+
+    def _on_part(self, part: int) -> None:
+        self.desk.store.update(part=part, initiator=self)
+
+    def _on_select(self, ids: Ids, mode: Mode) -> None:
+        self.desk.store.update(selection=self.desk.workspace.selection.combine(ids, mode), initiator=self)
+
+    def _on_look(self, face: int) -> None:
+        self.desk.store.update(selection=self.desk.workspace.selection.looking_at(face), initiator=self)
+
+    def _on_open(self, face: int) -> None:
+        self._on_look(face)
+        self.desk.act("view.loupe")
+
+
+def _lined_up(features: FeatureSet, parts: Parts, query: int, match: str, *, tick: Tick = silent) -> Lineup:
+    """One face before all others."""
+    from facelens.analyses.jury import Lineup
+    from facelens.analyses.parts import products
+
+    tick(0, 1)
+    return Lineup(parts, products(features, parts, query), query, match=match)
