@@ -12,6 +12,7 @@ from facelens.analyses.measure import rate
 from facelens.analyses.plan import MATCHES, SHOWN, PartsPlan
 from facelens.features.featureset import FeatureSet
 from facelens.session.workspace import Workspace
+from facelens.views import icons
 from facelens.views.controls import FlowLayout, label, text_width, together, tool_button, vertical_rule
 from facelens.words import tr
 
@@ -38,7 +39,9 @@ class SliceMenu(QToolButton):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("choice")
+        icons.dress(self, "sliders", 14)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setFixedHeight(26)
         self.setAccessibleName(tr("Slices"))
         self.setToolTip(tr("This model has no learned parts. It is cut into slices, which carry no confidence."))
@@ -48,7 +51,7 @@ class SliceMenu(QToolButton):
 
     def fill(self, plan: PartsPlan, parts: int, possible: list[int], *, learners: bool) -> None:
         """Offer what divides the dimensions; learners are as many as they are."""
-        self.setText(tr("{k} learners", k=parts) if learners else tr("{k} slices", k=parts))
+        self.setText(" " + (tr("{k} learners", k=parts) if learners else tr("{k} slices", k=parts)))
         menu = self.menu()
         menu.clear()
         if not learners:
