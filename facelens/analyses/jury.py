@@ -5,7 +5,7 @@ Computes    score = sum over the parts kept of votes (see `parts`); threshold t 
             fair share of part k in the threshold: m_k + (t - sum of m) / |S|, m_k its mean vote on impostors; a part
             disagrees where its vote lies on the other side of its share than the score of the threshold
             rank of a face: how many others score higher with the query, plus one, the query itself left out
-            Recall@1: share of queries whose nearest other face, ties by row, shows the same person
+            Recall@1: share of queries that find a face of the same person first, see `part_search`
 Shapes      votes (K,), products (N, K), kept (K,) bool
 Reference   Shi, Yu, Sohn, Chandraker, Jain, "Towards Universal Representation Learning for Deep Face Recognition",
             CVPR 2020
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import bootstrap
+from facelens.analyses import part_search
 from facelens.analyses.measure import Measure
-from facelens.analyses.parts import BLOCK, Floats, Parts, blocks, parts_of, pool, votes_between
+from facelens.analyses.parts import BLOCK, Floats, Parts, parts_of, pool, votes_between
 from facelens.analyses.verification import support
 from facelens.errors import InputError
 from facelens.features.featureset import FeatureSet
@@ -40,6 +40,7 @@ Numbers = NDArray[np.floating]
 SOME_GENUINE, SOME_IMPOSTOR = 10_000, 30_000  # pairs that an average is taken over
 QUERIES = 2_000  # that Recall@1 is counted over
 LOOKS = 400_000_000  # comparisons of parts by likelihood, which take longer: fewer queries where there are more
+ROUNDING = 1e-6  # of scores that were added up in different ways
 _LEAST = 1e-12
 
 
@@ -199,6 +200,12 @@ class Bench:
         inverse = _inverse(self._mass, kept)
         return inverse[self._first] * inverse[self._second]
 
+    def scores(self, kept: Kept) -> Numbers:
+        """(P,) of the pairs of the pool; NaN: none."""
+        found = self._factor(kept) * self._sums.of(kept)
+        found[self._sums.lost(kept)] = np.nan
+        return found
+
     def ruling(self, *, kept: Kept, far: float) -> Ruling:
         """The threshold at a FAR with some parts kept, and what it accepts."""
         kept = np.asarray(kept, bool)
@@ -245,6 +252,11 @@ def ruling(parts: Parts, *, match: str, kept: Kept, far: float) -> Ruling:
 # One pair
 
 
+def _above(score: Numbers | float, threshold: float) -> Kept:
+    """Whether a score is above by more than rounding: the pair that set the threshold is not."""
+    return np.asarray(np.asarray(score) - threshold > ROUNDING * max(1.0, abs(threshold)))
+
+
 def _pair(parts: Parts, query: int, gallery: int) -> Rows:
     rows = parts.rows_of(np.array([query, gallery], np.int64))
     if len(rows) < 2:
@@ -268,7 +280,7 @@ def verdict(
     why = ""
     if np.isnan(score):
         why = tr("a face has no usable confidence") if kept.any() else tr("no part votes")
-    same = None if ruling.threshold is None or why else score > ruling.threshold
+    same = None if ruling.threshold is None or why else bool(_above(score, ruling.threshold))
     against = np.zeros(len(kept), bool) if same is None else kept & ((votes > ruling.share) != same)
     disagree = tuple(int(k) for k in np.flatnonzero(against))
     return Verdict(query, gallery, genuine, votes, kept, score, whole, same, disagree, why)
@@ -331,22 +343,32 @@ def standing(parts: Parts, products: Floats, query: int, gallery: int, *, match:
 
 
 def average(
-    parts: Parts, features: FeatureSet, *, which: str, ids: Ids, match: str, kept: Kept, ruling: Ruling
+    parts: Parts,
+    features: FeatureSet,
+    *,
+    which: str,
+    ids: Ids,
+    match: str,
+    kept: Kept,
+    ruling: Ruling,
+    bench: Bench | None = None,
 ) -> Average:
     """Votes over the pairs of one kind among some faces; over the pool where all are given or fewer than two.
 
-    Compared with what is typical of impostors (`Ruling.typical`) it tells which part causes false matches.
+    Compared with what is typical of impostors (`Ruling.typical`) it tells which part causes false matches. A `bench`
+    of the same parts and match saves making one.
     """
     if which not in WHICH:
         raise ValueError(f"which is one of {WHICH}, not {which!r}")
     kept = np.asarray(kept, bool)
     rows = np.unique(parts.rows_of(ids))
-    if len(rows) < 2 or len(rows) == len(parts.ids):
+    pooled = len(rows) < 2 or len(rows) == len(parts.ids)
+    if pooled:
         first, second, genuine, product = parts.pool.first, parts.pool.second, parts.pool.genuine, parts.pool.products
         among = tr("{n} pairs that stand for the whole gallery", n=len(first))
     else:
         a, b, genuine = pool(parts.identity[rows], genuine=SOME_GENUINE, impostor=SOME_IMPOSTOR)
-        first, second, product = rows[a], rows[b], _products(parts, features, rows[a], rows[b])
+        first, second, product = rows[a], rows[b], _products(parts, features, rows, (a, b))
         among = tr("{n} pairs among {m} selected faces", n=len(first), m=len(rows))
     nothing = np.full(len(kept), np.nan)
 
@@ -355,17 +377,17 @@ def average(
 
     if not kept.any():
         return none(tr("no part votes"))
-    if which.startswith("false") and ruling.threshold is None:
+    wrong, t = which.startswith("false"), ruling.threshold
+    if wrong and t is None:
         return none(ruling.why)
     wanted = np.flatnonzero(genuine == (which in ("genuine", "false non-matches")))
-    if which.startswith("false"):
-        score = _votes(parts, first[wanted], second[wanted], product[wanted], match=match, kept=kept)[:, kept].sum(1)
-        above: Kept = score > ruling.threshold
-        wanted = wanted[np.isfinite(score) & (above == (which == "false matches"))]
-    limit = SOME_GENUINE + SOME_IMPOSTOR
-    if len(wanted) > limit:
-        wanted = np.sort(np.random.default_rng(0).choice(wanted, limit, replace=False))
+    if wrong and pooled:
+        wanted = wanted[_mistaken(which, (bench or Bench(parts, match)).scores(kept)[wanted], t)]
+    if len(wanted) > SOME_GENUINE + SOME_IMPOSTOR:
+        wanted = np.sort(np.random.default_rng(0).choice(wanted, SOME_GENUINE + SOME_IMPOSTOR, replace=False))
     votes = _votes(parts, first[wanted], second[wanted], product[wanted], match=match, kept=kept)
+    if wrong and not pooled:
+        votes = votes[_mistaken(which, votes[:, kept].sum(1), t)]
     votes = votes[np.isfinite(votes).all(1)]  # where a part has nothing to go by, nothing is added up
     if not len(votes):
         return none(tr("there is none among these pairs"))
@@ -373,15 +395,26 @@ def average(
     return Average(which, votes.mean(0), low, high, len(votes), among)
 
 
-def _products(parts: Parts, features: FeatureSet, first: Rows, second: Rows) -> Floats:
-    """(n, K) f_k . f_k of pairs of rows."""
-    found = np.empty((len(first), parts.layout.parts), np.float32)
+def _mistaken(which: str, score: Numbers, threshold: float | None) -> Kept:
+    """(n,) which pairs are decided wrongly."""
+    assert threshold is not None
+    return _above(score, threshold) if which == "false matches" else ~_above(score, threshold) & np.isfinite(score)
+
+
+def _products(parts: Parts, features: FeatureSet, rows: Rows, pairs: tuple[Rows, Rows]) -> Floats:
+    """(n, K) f_k . f_k of pairs of `rows`, given by their places among them."""
+    (a, b), K = pairs, parts.layout.parts
+    if K * len(rows) ** 2 <= BLOCK:  # few faces are in many pairs: all with all at once
+        found = parts_of(features, parts, parts.ids[rows])
+        every = np.matmul(found.transpose(1, 0, 2), found.transpose(1, 2, 0))  # (K, n, n)
+        return np.asarray(every[:, a, b].T, np.float32)
+    made = np.empty((len(a), K), np.float32)
     step = max(1, BLOCK // max(1, parts.layout.dimensions))
-    for start in range(0, len(found), step):
+    for start in range(0, len(made), step):
         some = slice(start, start + step)
-        a, b = (parts_of(features, parts, parts.ids[side[some]]) for side in (first, second))
-        found[some] = np.einsum("nkd,nkd->nk", a, b)
-    return found
+        one, other = (parts_of(features, parts, parts.ids[rows[side[some]]]) for side in (a, b))
+        made[some] = np.einsum("nkd,nkd->nk", one, other)
+    return made
 
 
 # Searching
@@ -397,69 +430,35 @@ def recall(
     seed: int = 0,
     tick: Tick = silent,
 ) -> Measure:
-    """Recall@1 of the parts kept: at most so many faces search among all others, drawn by chance."""
+    """Recall@1 of the parts kept: at most so many faces search among all that are known by name."""
     kept = np.asarray(kept, bool)
-    N = len(parts.ids)
-    usable = np.ones(N, bool)
-    if match != "cosine":
-        usable = np.asarray(np.isfinite(_surety(parts)[:, kept]).all(1))
-    named = np.flatnonzero(usable & (parts.identity >= 0))
-    counts = np.bincount(parts.identity[named], minlength=1)
-    able = named[counts[parts.identity[named]] > 1]
     if not kept.any():
         return Measure.none(tr("no part votes"))
-    if not len(able):
-        return Measure.none(tr("no query has another picture of the same person"))
-    if len(able) == int(usable.sum()) and np.count_nonzero(counts) == 1:
-        return Measure.none(tr("one identity, so nothing wrong can be found"))
+    surety = None if match == "cosine" else np.where(kept, _surety(parts), 0)  # what is left out may be unknown
+    made = part_search.gallery(
+        features,
+        parts.ids,
+        parts.identity,
+        parts.layout,
+        rotation=parts.rotation,
+        match=match,
+        log_variance=surety,
+        tick=tick,
+    )
+    if made.why:
+        return Measure.none(made.why)
     if match == "likelihood":
-        queries = min(queries, max(50, LOOKS // (N * int(kept.sum()))))
-    asking = able
-    if len(able) > queries:
-        asking = np.sort(np.random.default_rng(seed).choice(able, queries, replace=False))
-    best, nearest = np.full(len(asking), -np.inf, np.float32), np.full(len(asking), -1, np.int64)
-    where = features.rows_of(parts.ids)[0]
-    own = parts_of(features, parts, parts.ids[asking])
-    for some, found in blocks(features, where, parts.layout, parts.rotation):
-        tick(some.start, N, tr("Searching with the parts kept"))
-        if match == "likelihood":
-            surety = _surety(parts)
-            score = _compared(own, found, (surety[asking], surety[some]), kept=kept)
-        else:
-            one, other = (_scaled(parts, rows, match=match)[0] for rows in (asking, some))
-            score = np.asarray(_joined(own, one, kept) @ _joined(found, other, kept).T, np.float32)
-        score[:, ~usable[some]] = -np.inf
-        here = np.flatnonzero((asking >= some.start) & (asking < some.stop))
-        score[here, asking[here] - some.start] = -np.inf
-        place = score.argmax(1)
-        top = score[np.arange(len(score)), place]
-        nearer = top > best
-        best[nearer], nearest[nearer] = top[nearer], place[nearer] + some.start
-    right = parts.identity[nearest] == parts.identity[asking]
-    found_rate = Measure(float(right.mean()), n=len(right))
-    people, code = np.unique(parts.identity[asking], return_inverse=True)
-    if len(people) < 2:
-        return found_rate
-    drawn = bootstrap.identity_weights(len(people), seed=seed)
-    rates = (drawn @ np.bincount(code, right)) / np.maximum(drawn @ np.bincount(code), 1)
-    limits = bootstrap.rate_interval(rates, len(right))
-    return found_rate.with_interval(*limits) if limits else found_rate
-
-
-def _joined(found: Floats, weights: Floats | None, kept: Kept) -> Floats:
-    """(n, |S| D / K) the parts kept as one vector of length 1."""
-    some = found[:, kept] if weights is None else found[:, kept] * weights[:, kept, None]
-    flat = some.reshape(len(some), -1)
-    return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), _LEAST), np.float32)
-
-
-def _compared(a: Floats, b: Floats, surety: tuple[Floats, Floats], *, kept: Kept) -> Floats:
-    """(Q, n) scores by likelihood of all pairs of two groups of faces, up to a constant."""
-    score = np.zeros((len(a), len(b)), np.float32)
-    for k in np.flatnonzero(kept):
-        v, w = (np.exp(one[:, k]) for one in surety)
-        middle = np.nanmean(v)  # what all have in common goes: float32 then holds what tells them apart
-        both = v[:, None] + w[None]
-        far = (a[:, k] ** 2).sum(1)[:, None] + (b[:, k] ** 2).sum(1)[None] - 2 * (a[:, k] @ b[:, k].T)
-        score -= (np.maximum(far, 0) / both + a.shape[2] * np.log(both / (2 * middle))) / 2
-    return score
+        queries = min(queries, max(50, LOOKS // (len(made) * int(kept.sum()))))
+    asking = made.asking
+    if len(asking) > queries:
+        asking = np.sort(np.random.default_rng(seed).choice(asking, queries, replace=False))
+    found, square, variance = made.parts[kept], made.square[kept], made.variance
+    if variance is not None:
+        variance = variance[kept]
+    else:  # a cosine of some parts is one of the vector that they make together
+        found = found.transpose(1, 0, 2).reshape(1, len(made), -1)
+        square = square.sum(0, keepdims=True)
+    some = part_search.Gallery(made.ids, made.identity, np.ascontiguousarray(found), square, variance)
+    ranks = part_search.ranks(some, asking, np.ones((1, len(found)), bool), tick=tick)
+    (first,) = part_search.shares(ranks == 1, made.identity[asking], seed=seed)
+    return first
