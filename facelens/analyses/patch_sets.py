@@ -35,7 +35,7 @@ class PatchSets:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def take(self, rows: NDArray[np.int64]) -> PatchSets:
+    def take(self, rows: NDArray[np.int64] | slice) -> PatchSets:
         """Some of them."""
         points = None if self.points is None else self.points[rows]
         return PatchSets(self.ids[rows], self.patches[rows], self.centre[rows], self.embedding[rows], self.grid, points)

@@ -10,16 +10,23 @@ Departs     distances where the authors have similarities; the order is the same
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses import transport
 from facelens.analyses.measure import Measure
-from facelens.analyses.patch_sets import Grid
+from facelens.analyses.patch_sets import Grid, PatchSets
+from facelens.analyses.plan import MatchPlan
 from facelens.images.faceset import Ids
+from facelens.progress import Tick, silent
+from facelens.words import tr
 
 Array = NDArray[np.float64]
+
+TOGETHER = 256  # faces of the gallery that are worked on at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,3 +108,45 @@ def blended(cosine: NDArray[np.floating], emd: NDArray[np.floating], *, alpha: f
 def order(found: Reranked, *, alpha: float) -> NDArray[np.int64]:
     """(k,) places of the shortlist, the nearest first; of equals the one that was ahead stays so."""
     return np.argsort(blended(found.cosine, found.emd, alpha=alpha), kind="stable")
+
+
+def rerank(
+    query: PatchSets, gallery: PatchSets, cosine: NDArray[np.floating], plan: MatchPlan, *, tick: Tick = silent
+) -> Reranked:
+    """What the patches of one face say of its shortlist, which comes by descending cosine."""
+    start, k = time.perf_counter(), len(gallery)
+    emd, error = np.zeros(k), np.zeros(k)
+    for first in range(0, k, TOGETHER):
+        tick(first, k, tr("Matching patches"))
+        some = slice(first, first + TOGETHER)
+        found = transport.tables(query, gallery.take(some))
+        u, v = transport.masses(found, kind=plan.weights)
+        solved = transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon)
+        emd[some], error[some] = solved.cost, solved.error
+    spent = time.perf_counter() - start
+    whole = np.asarray(cosine, np.float64)
+    return Reranked(int(query.ids[0]), gallery.ids, whole, emd, error, plan.solver, query.grid, spent)
+
+
+def explain(query: PatchSets, gallery: PatchSets, plan: MatchPlan, *, cosine: float) -> Explained:
+    """Why one face and another match as they do; the plan in full, in double precision."""
+    found = transport.tables(query, gallery)
+    u, v = (side[0] for side in transport.masses(found, kind=plan.weights))
+    distance = 1 - query.patches[0].astype(np.float64) @ gallery.patches[0].astype(np.float64).T
+    moved = transport.pair(distance, u, v, solver=plan.solver, epsilon=plan.epsilon)
+    return Explained(
+        query=int(query.ids[0]),
+        gallery=int(gallery.ids[0]),
+        grid=query.grid,
+        gallery_grid=gallery.grid,
+        u=u,
+        v=v,
+        distance=distance,
+        flow=moved.flow,
+        emd=moved.cost,
+        cosine=float(cosine),
+        error=moved.marginal_error,
+        gap=moved.gap,
+        solver=moved.solver,
+        rounds=moved.rounds,
+    )

@@ -15,12 +15,20 @@ Departs     exact by default, which the authors do not offer; a patch without ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses.patch_sets import PatchSets
+from facelens.analyses.plan import PATCH_WEIGHTS, SOLVERS
+from facelens.errors import InputError
+from facelens.words import tr
+
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Raw = Floats | Singles
 
 EPSILON = 0.05
 PAPER_ROUNDS, PAPER_STOP = 100, 0.1
@@ -146,9 +154,107 @@ def paper(
     return Plan(flow, float((flow * distance).sum()), "paper", _error(flow, u, v), _gap(distance, flow, None), done)
 
 
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What one face and k others have to do with one another, patch by patch."""
+
+    query: PatchSets  # one
+    gallery: PatchSets  # k
+    similarity: Singles  # (P, k, G)
+    towards: dict[str, Singles]  # "apc", "cc" -> (k, G) of the others' patches with what stands for the query
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The least costs of k faces, see Plan."""
+
+    cost: Floats  # (k,)
+    error: Floats  # (k,) largest difference between the sums of the plan and the masses
+    rounds: NDArray[np.int64]  # (k,)
+
+
+def tables(query: PatchSets, gallery: PatchSets) -> Tables:
+    """One face against k, as one product of matrices."""
+    if len(query) != 1:
+        raise ValueError(f"one face is compared with others, not {len(query)}")
+    (P, C), (k, G, D) = query.patches.shape[1:], gallery.patches.shape
+    if C != D:
+        raise ValueError(f"patches of {C} and {D} numbers have no cosine")
+    rows = {"apc": query.centre, "cc": query.embedding if query.embedding.shape[1] == C else query.centre[:0]}
+    asking = np.concatenate([query.patches[0], *rows.values()])
+    products = (asking @ gallery.patches.reshape(k * G, C).T).reshape(len(asking), k, G)
+    towards = {name: products[P + i] for i, (name, row) in enumerate(rows.items()) if len(row)}
+    return Tables(query, gallery, products[:P], towards)
+
+
+def masses(found: Tables, *, kind: str) -> tuple[Floats, Floats]:
+    """u (k, P) and v (k, G), each line sums to 1; `kind` of PATCH_WEIGHTS."""
+    query, gallery = found.query, found.gallery
+    P, k, G = found.similarity.shape
+    u: Raw = np.ones((k, P))
+    v: Raw = np.ones((k, G))
+    if kind == "apc":
+        u, v = gallery.centre @ query.patches[0].T, found.towards["apc"]
+    elif kind == "cc":
+        if "cc" not in found.towards:
+            raise InputError(
+                tr(
+                    "Patches of {C} numbers cannot be weighed by an embedding of {D}.",
+                    C=query.patches.shape[2],
+                    D=query.embedding.shape[1],
+                ),
+                hint=tr("Choose other weights, or a layer with as many channels as the embedding has numbers."),
+            )
+        u, v = gallery.embedding @ query.patches[0].T, found.towards["cc"]
+    elif kind in ("sc distance", "sc similarity"):
+        u, v = found.similarity.sum(2, dtype=np.float64).T, found.similarity.sum(0, dtype=np.float64)
+        if kind == "sc distance":
+            u, v = G - u, P - v
+    elif kind == "lmk":
+        if query.points is not None:
+            u = np.repeat(query.points, k, 0)
+        if gallery.points is not None:
+            v = gallery.points
+    elif kind != "uniform":
+        raise ValueError(f"weights are one of {PATCH_WEIGHTS}, not {kind!r}")
+    return _lines(u), _lines(v)
+
+
+def solve(found: Tables, u: Floats, v: Floats, *, solver: str = "exact", epsilon: float = EPSILON) -> Solved:
+    """What it costs to move the patches of the query to those of each of the others; `solver` of SOLVERS."""
+    if solver not in SOLVERS:
+        raise ValueError(f"solvers are {SOLVERS}, not {solver!r}")
+    distance = 1 - found.similarity.transpose(1, 0, 2).astype(np.float64)
+    plans = [_SOLVE[solver](D, a, b, epsilon) for D, a, b in zip(distance, u, v)]
+    return Solved(
+        np.array([plan.cost for plan in plans]),
+        np.array([plan.marginal_error for plan in plans]),
+        np.array([plan.rounds for plan in plans], np.int64),
+    )
+
+
+def pair(distance: Floats, u: Floats, v: Floats, *, solver: str = "exact", epsilon: float = EPSILON) -> Plan:
+    """One plan; `solver` of SOLVERS."""
+    return _SOLVE[solver](distance, u, v, epsilon)
+
+
 def blended(cosine: float, patch_similarity: float, *, alpha: float = 0.7) -> float:
     """Similarity of two faces, Eq. 9: alpha of the patches, the rest of the whole; below 0 the plain sum of both."""
     return cosine + patch_similarity if alpha < 0 else alpha * patch_similarity + (1 - alpha) * cosine
+
+
+_SOLVE: dict[str, Callable[[Floats, Floats, Floats, float], Plan]] = {
+    "exact": lambda distance, u, v, epsilon: exact(distance, u, v),
+    "sinkhorn": lambda distance, u, v, epsilon: sinkhorn(distance, u, v, epsilon=epsilon),
+    "paper": lambda distance, u, v, epsilon: paper(distance, u, v, epsilon=epsilon),
+}
+
+
+def _lines(raw: Raw) -> Floats:
+    """Each line with a sum of 1: masses below 0 are none, and where there is none all are alike."""
+    found = np.maximum(raw, 0.0, dtype=np.float64)
+    total = found.sum(1, keepdims=True)
+    return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / max(found.shape[1], 1))
 
 
 def _uniform(n: int) -> Floats:
