@@ -256,7 +256,7 @@ class LearnersPanel(Panel):
 
     def _show_only(self) -> None:
         n = self.specialists.counts(self.specialists.limit)
-        faces = plural(n, "{n} face, with the one that was found", "{n} faces, with the one that was found")
+        faces = plural(n, "{n} face", "{n} faces")
         self.only.header.set_subtitle(faces if n else tr("nobody: whom one finds first, another finds first too"))
 
     def _show_recall(self) -> None:
