@@ -411,7 +411,7 @@ class Jury(QWidget):
             tr("TAR {tar} at FAR {far} · Recall@1 {recall}", tar=tar, far=rate(ruling.far), recall=found)
         )
 
-    def show_average(self, faces: FaceSet, average: Average, ruling: Ruling, layout: Layout) -> None:
+    def show_average(self, average: Average, ruling: Ruling, layout: Layout) -> None:
         """How the parts vote on many pairs, beside what is usual."""
         alike = average.which == "false non-matches"
         usual = ruling.genuine if alike else ruling.typical

@@ -174,20 +174,20 @@ def test_many_parts_scroll_to_the_current_one(jury: Jury, faces: FaceSet) -> Non
     assert jury.pair.sentences()[0].startswith("cosine, 64 of 64 slices")
 
 
-def test_what_is_said_of_many_pairs(jury: Jury, faces: FaceSet) -> None:
+def test_what_is_said_of_many_pairs(jury: Jury) -> None:
     found = Average("false matches", VOTES, VOTES - 0.01, VOTES + 0.01, 124, "500 pairs among 40 selected faces")
-    jury.show_average(faces, found, RULING, LAYOUT)
+    jury.show_average(found, RULING, LAYOUT)
     told = jury.selection.accessibleDescription()
     assert told.startswith("124 false matches of 500 pairs among 40 selected faces")
     assert told.endswith("Part 8 adds most: +0.075 above its usual vote.")
     assert jury.foot.right == "mean Σ = 0.290" and jury.selection.isVisible() and not jury.pair.isVisible()
     ruling = replace(RULING, genuine=VOTES + np.where(np.arange(K) == 1, 0.03, 0.01))
-    jury.show_average(faces, replace(found, which="false non-matches"), ruling, LAYOUT)
+    jury.show_average(replace(found, which="false non-matches"), ruling, LAYOUT)
     assert jury.selection.accessibleDescription().endswith("Part 2 falls shortest: 0.030 below its usual vote.")
     assert jury.which == "false non-matches"
     nothing = np.full(K, np.nan)
     why = "there is none among these pairs"
-    jury.show_average(faces, replace(found, votes=nothing, low=nothing, high=nothing, n=0, why=why), RULING, LAYOUT)
+    jury.show_average(replace(found, votes=nothing, low=nothing, high=nothing, n=0, why=why), RULING, LAYOUT)
     assert jury.selection.accessibleDescription().endswith("There is none among these pairs")
     wanted = heard(jury.which_changed)
     jury.selection.which.setCurrentIndex(2)

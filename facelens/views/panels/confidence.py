@@ -562,8 +562,9 @@ class ConfidencePanel(Panel):
             match=self._match(),
             kept=kept,
             ruling=ruling,
+            bench=self._bench[1] if self._bench is not None else None,
         )
-        self.jury.show_average(workspace.faces, found, ruling, parts.layout)
+        self.jury.show_average(found, ruling, parts.layout)
 
     # -- jobs
 
