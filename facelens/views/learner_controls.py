@@ -83,6 +83,11 @@ class LearnerControls(QWidget):
         others = [(name, escaped(name)) for name in names if name != plan.model]
         _fill(self.baseline, [("", tr("nothing")), *others], plan.baseline)
         self.baseline.setEnabled(bool(others))
+        for place, (name, _) in enumerate(others, 1):
+            d, item = workspace.features[name].dimensions, self.baseline.model().item(place)  # type: ignore[attr-defined]
+            item.setEnabled(d % ground.parts == 0)
+            if d % ground.parts:
+                item.setToolTip(tr("Its {d} dimensions cannot be cut into {k} slices.", d=d, k=ground.parts))
         tip = tr("The model it is compared with, cut into as many slices")
         self.baseline.setToolTip(tip if others else tr("No other model has vectors of this gallery."))
         self.slices.setVisible(ground.kind != "learned")

@@ -43,7 +43,8 @@ class LearnerCurve(Chart):
         width, K = found.own.layout.width, found.own.layout.parts
         steps = tuple(float(width * k) for k in range(1, K + 1) if k % -(-K // TICKS) == 0 or k == 1)
         title = tr("dimensions, a {part} more at each step", part=_word(found.own))
-        x = Axis(title, low=0.7 * width, high=width * (K + 0.1), ticks=steps, form=_count)
+        first, last = min(side.layout.width for side in sides), max(side.layout.dimensions for side in sides)
+        x = Axis(title, low=0.7 * first, high=last + 0.1 * width, ticks=steps, form=_count)
         return x, Axis(tr("Recall@{k}, higher is better", k=self._ks[self._at]), low=low, high=high)
 
     def _curve(self, side: Side) -> Series:

@@ -219,6 +219,16 @@ def test_compared_with_nothing(page: LearnersPanel, desk: Desk) -> None:
     assert desk.workspace.learners.baseline is not None
 
 
+def test_a_baseline_can_be_cut_into_as_many_slices(
+    page: LearnersPanel, desk: Desk, faces: FaceSet, two: dict[str, FeatureSet]
+) -> None:
+    odd = features(faces, np.random.default_rng(2).normal(size=(len(faces), 9)), "odd")
+    desk.store.update(features={**two, "odd": odd})
+    listed = page.controls.baseline
+    offered = {listed.itemText(i): listed.model().item(i).isEnabled() for i in range(listed.count())}
+    assert offered == {"nothing": True, "old": True, "odd": False}
+
+
 def test_one_model_is_enough(page: LearnersPanel, desk: Desk, two: dict[str, FeatureSet]) -> None:
     desk.store.update(features={"old": two["old"]})
     settle(desk)

@@ -256,8 +256,7 @@ class LearnersPanel(Panel):
 
     def _show_only(self) -> None:
         n = self.specialists.counts(self.specialists.limit)
-        faces = plural(n, "{n} face", "{n} faces")
-        self.only.header.set_subtitle(faces if n else tr("nobody: whom one finds first, another finds first too"))
+        self.only.header.set_subtitle(plural(n, "{n} face", "{n} faces") if n else tr("no face"))
 
     def _show_recall(self) -> None:
         if (found := self._shown) is None:
