@@ -314,6 +314,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("learners.show", "Show the learners", "Analyse", (), "points", "What each learner of a divided embedding finds by itself", needs=gallery_open, line_above=True),
     Action("learners.export", "Export learners…", "Analyse", (), "export", "JSON or CSV: recall of each learner and of the baseline, specialists, clusters", needs=learnt),
     Action("learners.figure", "Export learner figures…", "Analyse", (), "image", "PNG, SVG or PDF of specialists, table, curve and clusters, a file each", needs=learnt),
+    Action("projection.show", "Show the projection", "Analyse", (), "points", "The faces as a map, near each other where a model finds them alike", needs=gallery_open, line_above=True),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),

@@ -251,7 +251,7 @@ class Cloud(QWidget):
         else:
             self._at = at
             if (at - self._press).manhattanLength() > STILL and len(self._drawn):
-                self._drag = "band"
+                self._drag, self._hover = "band", None
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

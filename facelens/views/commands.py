@@ -108,6 +108,7 @@ class Commands:
             "learners.show": lambda: window.stage.show_page("learners"),
             "learners.export": self._export_learners,
             "learners.figure": self._export_learner_figures,
+            "projection.show": lambda: window.stage.show_page("projection"),
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,

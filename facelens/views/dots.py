@@ -17,7 +17,7 @@ from PySide6.QtGui import QColor, QImage
 Floats = NDArray[np.float32]
 Whole = NDArray[np.integer]
 FINE = 4  # parts of a pixel in which the edge of a dot is worked out
-FAINT = 0.1  # of a pixel: where a dot covers less, it does not decide the colour
+HALF = 0.5  # of a pixel: where a dot covers less, it decides the colour only if no other does
 FEW = 4  # the picture has so many times the pixels of all dots: they are painted one by one
 
 
@@ -27,7 +27,7 @@ class Dots:
 
     x: NDArray[np.floating]
     y: NDArray[np.floating]
-    shape: str  # "disc", "cross", "ring", "triangle"
+    shape: str  # "disc", "cross", "ring", "halo", "triangle"
     colour: QColor | Floats  # of all, or (n, 3) of each: red, green, blue from 0 to 1
     opacity: float = 1.0
     size: float = 1.0  # 1: a disc of radius 2.3 px
@@ -40,9 +40,8 @@ def picture(layers: Sequence[Dots], width: int, height: int, *, ratio: float = 1
     for dots in layers:
         if not len(dots.x):
             continue
-        where, covered, top = _covered(dots, wide, high, ratio)
-        covered *= np.float32(np.log1p(-min(dots.opacity, 0.999)))
-        ink = np.negative(np.expm1(covered, out=covered), out=covered)
+        where, clear, top = _covered(dots, wide, high, ratio)
+        ink = np.negative(np.expm1(clear, out=clear), out=clear)
         for plane, value in zip(colours, (*_shown(dots.colour, top), 1.0)):
             plane[where] += (value - plane[where]) * ink
     pixels = np.empty((high, wide, 4), np.uint8)
@@ -60,33 +59,37 @@ def _shown(colour: QColor | Floats, top: Whole) -> tuple[float, ...] | tuple[Flo
 
 
 def _covered(dots: Dots, wide: int, high: int, ratio: float) -> tuple[Whole | slice, Floats, Whole]:
-    """Some pixels or all, how much of each is covered (more than all of it where dots lie over each other), and by
-    which dot last; the latter only where dots have colours."""
+    """Some pixels or all, the logarithm of how much of the ground is seen through each, and the dot on top; the latter
+    only where dots have colours."""
     shape = stamp(dots.shape, ratio, dots.size)
     reach, own = len(shape) // 2, not isinstance(dots.colour, QColor)
     column, row = (np.floor(np.asarray(v) * ratio).astype(np.int64) for v in (dots.x, dots.y))
     seen = np.flatnonzero((column >= -reach) & (column < wide + reach) & (row >= -reach) & (row < high + reach))
     column, row = column[seen], row[seen]
     if len(seen) * np.count_nonzero(shape) * FEW < wide * high:
-        return _one_by_one(seen, column, row, shape, wide, high)
+        return _one_by_one(seen, column, row, shape, dots.opacity, wide, high)
     shape = shape[::-1, ::-1]  # from a pixel to the dots that reach it
     across, down = wide + 2 * reach, high + 2 * reach
     places = (row + reach) * across + column + reach
     counts = np.bincount(places, minlength=across * down).astype(np.float32).reshape(down, across)
-    covered, part = np.zeros((high, wide), np.float32), np.empty((high, wide), np.float32)
+    clear, part = np.zeros((high, wide), np.float32), np.empty((high, wide), np.float32)
+    through = _through(shape, dots.opacity)
     for i, j in np.argwhere(shape > 0).tolist():
-        covered += np.multiply(counts[i : i + high, j : j + wide], shape[i, j], out=part)
+        clear += np.multiply(counts[i : i + high, j : j + wide], through[i, j], out=part)
     top = np.full((high, wide) if own else (0, 0), -1, np.int32)
     if own:
         last = np.full((down, across), -1, np.int32)
         last.reshape(-1)[places] = seen  # of several at a place, the last
-        for i, j in np.argwhere(shape > FAINT).tolist():
-            np.maximum(top, last[i : i + high, j : j + wide], out=top)
-    return slice(None), covered.reshape(-1), top.reshape(-1)
+        edge = top.copy()
+        for found, offsets in ((top, shape >= HALF), (edge, (shape > 0) & (shape < HALF))):
+            for i, j in np.argwhere(offsets).tolist():
+                np.maximum(found, last[i : i + high, j : j + wide], out=found)
+        np.copyto(top, edge, where=top < 0)
+    return slice(None), clear.reshape(-1), top.reshape(-1)
 
 
 def _one_by_one(
-    seen: Whole, column: Whole, row: Whole, shape: Floats, wide: int, high: int
+    seen: Whole, column: Whole, row: Whole, shape: Floats, opacity: float, wide: int, high: int
 ) -> tuple[Whole, Floats, Whole]:
     """The same of few dots, in no more pixels than they have."""
     i, j = np.nonzero(shape)
@@ -94,11 +97,17 @@ def _one_by_one(
     inside = (down >= 0) & (down < high) & (across >= 0) & (across < wide)
     pixels, place = np.unique((down * wide + across)[inside], return_inverse=True)
     cover = np.broadcast_to(shape[i, j], inside.shape)[inside]
-    covered = np.bincount(place, cover, minlength=len(pixels)).astype(np.float32)
+    clear = np.bincount(place, _through(cover, opacity), minlength=len(pixels)).astype(np.float32)
     top = np.full(len(pixels), -1, np.int64)
-    decides = cover > FAINT
-    top[place[decides]] = np.broadcast_to(seen[:, None], inside.shape)[inside][decides]  # dot after dot: the last stays
-    return pixels, covered, top
+    dot = np.broadcast_to(seen[:, None], inside.shape)[inside]
+    for some in (cover < HALF, cover >= HALF):
+        top[place[some]] = dot[some]  # dot after dot: the last stays
+    return pixels, clear, top
+
+
+def _through(cover: Floats, opacity: float) -> Floats:
+    """The logarithm of what is seen through a dot that covers so much of a pixel."""
+    return np.log1p(-min(opacity, 0.999) * cover)
 
 
 @lru_cache(maxsize=32)
@@ -113,6 +122,8 @@ def stamp(shape: str, ratio: float, size: float = 1.0) -> Floats:
         inside = away <= 2.3
     elif shape == "ring":
         inside = (away >= 3.2) & (away <= 4.6)
+    elif shape == "halo":  # of a dot that is drawn over it
+        inside = (away >= 2.3) & (away <= 3.8)
     elif shape == "triangle":
         far = np.max([x * np.cos(turn) + y * np.sin(turn) for turn in np.pi * np.array([1, 7 / 3, 11 / 3]) / 2], axis=0)
         inside = (far <= 2.3) & (far >= 1.2)

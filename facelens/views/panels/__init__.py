@@ -34,4 +34,5 @@ PANELS = (
     Page("uncertainty", "Uncertainty", "uncertainty:UncertaintyPanel"),
     Page("confidence", "Confidence", "confidence:ConfidencePanel"),
     Page("learners", "Learners", "learners:LearnersPanel"),
+    Page("projection", "Projection", "projection:ProjectionPanel"),
 )
