@@ -156,13 +156,14 @@ def test_tar_with_parts_left_out_is_that_of_the_jury(match: str) -> None:
     assert found.whole[0].value == pytest.approx(np.mean(score[pairs.genuine] > border))
 
 
-def test_the_interval_of_tar_is_that_of_pairs_that_are_counted_again_and_again() -> None:
+@pytest.mark.parametrize("digits", [9, 1])
+def test_the_interval_of_tar_is_that_of_pairs_that_are_counted_again_and_again(digits: int) -> None:
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(30, dtype=np.int32), 4)
     first, second = np.array(list(combinations(range(len(who)), 2))).T
     genuine = who[first] == who[second]
     score = rng.normal(size=len(first)) + 2 * genuine + rng.normal(size=30)[who[first]] * genuine
-    far, B = 0.02, 60
+    score, far, B = score.round(digits), 0.02, 60  # with ties, and without
     found = part_pairs.Rate(who[first], who[second], genuine, far=far, resamples=B)(score)
     draws = []
     for weights in bootstrap.identity_weights(30, resamples=B).astype(int):
