@@ -19,7 +19,7 @@ from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.resources import sample_data
 from facelens.session import log
-from facelens.session.drawing import CHARTS, UNCERTAINTY
+from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, UNCERTAINTY
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
@@ -94,6 +94,7 @@ class Kept:
     once: set[Path] = field(default_factory=set)  # figures that are written
     evaluated: tuple[Evaluated, ...] = ()
     assessed: Assessed | None = None
+    answers: dict[str, object] = field(default_factory=dict)  # by field of the workspace
 
 
 class Guide:
@@ -166,6 +167,14 @@ class Guide:
             window.commands.assessing.export_faces(self.out / "refused.csv", refused=True)
             self.settle()
             figures += [self.out / f"uncertainty {name}.png" for name in UNCERTAINTY] + [self.out / "refused.csv"]
+        if window.store.workspace.parts is not None:
+            window.commands.export_confidence(self.out / "confidence.png")
+            self.settle()
+            figures += [self.out / f"confidence {name}.png" for name in CONFIDENCE]
+        if window.store.workspace.learners is not None:
+            window.commands.export_learners(self.out / "learners.png")
+            self.settle()
+            figures += [self.out / f"learners {name}.png" for name in LEARNERS]
         self.exported = [*paths, self.out / "selection.csv", *(path for path in figures if path.exists())]
         self.kept.once.update(self.exported)
 
@@ -275,6 +284,37 @@ def _members(guide: Guide) -> None:
     guide.window.panel("uncertainty").show_below("members")  # type: ignore[attr-defined]
 
 
+def _confidence(guide: Guide) -> None:
+    """Sub-embeddings that say how sure they are; two faces of one person before the jury."""
+    _show_answered(guide, "confidence", "parts_answer", "study_answer")
+    window = guide.window
+    faces, parts = window.store.workspace.faces, window.store.workspace.parts
+    if faces is None or parts is None or "variance" not in parts.values:
+        return
+    order = parts.ids[np.argsort(parts.values["variance"].mean(1))]
+    picked = order[np.linspace(0, len(order) - 1, 6).astype(np.int64)]
+    person = faces.identity.codes[faces.row_of(int(picked[-2])) or 0]
+    mates = faces.ids[faces.identity.codes == person]
+    window.store.update(selection=Selection(picked, int(picked[-2]), (int(mates[0]), int(picked[-2]))), left_out=(1,))
+
+
+def _attributes(guide: Guide) -> None:
+    guide.window.panel("confidence").show_foot("attributes")  # type: ignore[attr-defined]
+
+
+def _learners(guide: Guide) -> None:
+    _show_answered(guide, "learners", "learners_answer")
+
+
+def _show_answered(guide: Guide, word: str, *fields: str) -> None:
+    """A panel that waits for answers; the second theme has those of the first."""
+    window, kept = guide.window, guide.kept.answers
+    window.store.update(**{name: kept[name] for name in fields if name in kept})
+    window.act(f"{word}.show")
+    guide.settle()
+    kept.update({name: getattr(window.store.workspace, name) for name in fields})
+
+
 def _training(guide: Guide) -> None:
     """A real training, short and of small pictures, in the worker that has torch already; then what it has told."""
     from facelens.session.draft import Draft
@@ -364,6 +404,9 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("uncertainty", _uncertainty),
     ("scatter", _scatter),
     ("members", _members),
+    ("confidence", _confidence),
+    ("attributes", _attributes),
+    ("learners", _learners),
     ("training", _training),
     ("palette", _palette),
     ("drop", _drop),
