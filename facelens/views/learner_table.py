@@ -68,8 +68,7 @@ class LearnerTable(QWidget):
             tr("Mean of the learners, each alone"),
             tr("Mean |r| of dimensions of different slices; lower is less alike"),
         )
-        together = [Cell(tr("all together"), bold=True, tip=tips[0])]
-        together.append(replace(measure_cell(own.whole[at]), bold=own.whole[at].defined))
+        together = [Cell(tr("all together"), bold=True, tip=tips[0]), measure_cell(own.whole[at])]
         alone = [Cell(tr("mean of each"), tip=tips[1]), measure_cell(own.mean[at])]
         pairs = [Cell(tr("correlation"), tip=tips[2]), measure_cell(own.correlation)]
         if base is not None:
