@@ -16,6 +16,7 @@ from facelens.errors import Cancelled, FaceLensError, InputError, NoDisplay
 from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
+    from facelens.analyses.plan import PartsPlan
     from facelens.images.faceset import FaceSet
     from facelens.progress import Tick
 
@@ -129,6 +130,16 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "uncertainty", help=tr("where several models disagree, and what refusing such pictures does")
         )
+    )
+
+    _confidence_arguments(
+        commands.add_parser(
+            "confidence", help=tr("how sure the parts of an embedding are, and how they vote on a pair")
+        )
+    )
+
+    _learners_arguments(
+        commands.add_parser("learners", help=tr("what each learner of a divided embedding finds alone"))
     )
 
     _train_arguments(commands.add_parser("train", help=tr("train a model as a recipe says")))
@@ -314,6 +325,50 @@ def _uncertainty_arguments(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=_uncertainty)
 
 
+def _part_arguments(command: argparse.ArgumentParser, *, models: str) -> None:
+    from facelens.analyses import plan
+
+    usual = plan.PartsPlan()
+    command.add_argument("store", nargs="?", metavar="STORE", help=tr("vectors of a model, named as in evaluate"))
+    command.add_argument("--gallery", type=Path, metavar="PATH", help=tr("where the pictures are now"))
+    command.add_argument("--model", type=Path, nargs="+", metavar="FILE", help=models)
+    command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
+    command.add_argument(
+        "--parts", type=_count, default=0, metavar="K", help=tr("slices of an ordinary embedding (default: 16)")
+    )
+    command.add_argument(
+        "--cut", choices=plan.CUTS, default=usual.cut, help=tr("slices as they lie, by principal axes, or by chance")
+    )
+    command.add_argument("--unit", action="store_true", help=tr("bring each slice to length 1"))
+    command.add_argument("--resamples", type=int, default=500, help=tr("draws for intervals; 0 for none"))
+    command.add_argument("--seed", type=int, default=usual.seed)
+    command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers but those of single faces"))
+    command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the figures: NAME.pdf, .svg or .png"))
+
+
+def _confidence_arguments(command: argparse.ArgumentParser) -> None:
+    from facelens.analyses import plan
+
+    usual = plan.PartsPlan()
+    _part_arguments(command, models=tr("embed --gallery with this instead of giving a STORE"))
+    command.add_argument(
+        "--show", choices=plan.SHOWN, default="", help=tr("of each part (default: the first there is)")
+    )
+    command.add_argument("--match", choices=plan.MATCHES, default=usual.match, help=tr("how parts are matched"))
+    command.add_argument("--far", type=_rate, default=usual.far, help=tr("default: 1e-3"))
+    command.add_argument("--drop", type=_numbers, default=(), metavar="4,9", help=tr("parts that do not vote"))
+    command.add_argument("--pair", nargs=2, default=(), metavar="PICTURE", help=tr("also how the parts vote on these"))
+    command.add_argument("--csv", type=Path, metavar="FILE", help=tr("all faces, part by part"))
+    command.set_defaults(run=_confidence)
+
+
+def _learners_arguments(command: argparse.ArgumentParser) -> None:
+    _part_arguments(command, models=tr("embed --gallery with this (and a baseline) instead of giving a STORE"))
+    command.add_argument("--baseline", metavar="STORE", help=tr("an undivided model, cut into as many slices"))
+    command.add_argument("--csv", type=Path, metavar="FILE", help=tr("all queries with the rank of each learner"))
+    command.set_defaults(run=_learners)
+
+
 def _train_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("recipe", help=tr("a recipe's name (cosface, universal, ...) or a TOML file"))
     command.add_argument("--gallery", type=Path, help=tr("what to train on (default: the recipe's, or drawn people)"))
@@ -346,6 +401,10 @@ def _count(word: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(tr("{word} is no number from 1 up", word=word))
     return value
+
+
+def _numbers(word: str) -> tuple[int, ...]:
+    return tuple(_count(one) for one in word.split(","))
 
 
 def _gui(arguments: argparse.Namespace) -> int:
@@ -558,6 +617,91 @@ def _ensemble_stores(arguments: argparse.Namespace) -> list[str]:
         raise InputError(
             tr("--model embeds the gallery of --gallery and stands in place of STORE."),
             hint=tr("Give --gallery PATH and no STORE."),
+        )
+    return _embedded_stores(arguments)
+
+
+def _confidence(arguments: argparse.Namespace) -> int:
+    from facelens.session import vectors
+    from facelens.session.confidence_report import confidence_of
+    from facelens.session.part_tables import write_confidence
+
+    names = _part_stores(arguments, most=1)
+    opened = vectors.open_stores(names, cache=_store_root(arguments.root), gallery=arguments.gallery)
+    report = confidence_of(
+        opened,
+        _parts_plan(arguments, show=arguments.show, match=arguments.match, far=arguments.far),
+        drop=arguments.drop,
+        pair=arguments.pair,
+        resamples=arguments.resamples,
+        tick=_Line(tr("Looking at parts")),
+    )
+    for line in report.lines():
+        print(line)
+    if arguments.csv:
+        write_confidence(arguments.csv, report.faces, report.parts)
+    if arguments.json:
+        report.write_json(arguments.json)
+    if arguments.figure:
+        from facelens.session.drawing import draw_confidence
+
+        draw_confidence(
+            arguments.figure,
+            report.faces,
+            report.parts,
+            report.study,
+            shown=report.study.shown,
+            verdict=report.pair.verdict if report.pair is not None else None,
+            ruling=report.ruling,
+            match=report.plan.match,
+            far=report.plan.far,
+            model=report.plan.model,
+        )
+    return 0
+
+
+def _learners(arguments: argparse.Namespace) -> int:
+    from facelens.session import vectors
+    from facelens.session.learners_report import learners_of
+    from facelens.session.part_tables import write_queries
+
+    names = _part_stores(arguments, most=1 if arguments.baseline else 2)
+    if arguments.baseline:
+        names.append(arguments.baseline)
+    opened = vectors.open_stores(names, cache=_store_root(arguments.root), gallery=arguments.gallery)
+    report = learners_of(
+        opened, _parts_plan(arguments), resamples=arguments.resamples, tick=_Line(tr("Looking at learners"))
+    )
+    for line in report.lines():
+        print(line)
+    if arguments.csv:
+        write_queries(arguments.csv, report.faces, report.found)
+    if arguments.json:
+        report.write_json(arguments.json)
+    if arguments.figure:
+        from facelens.session.drawing import draw_learners
+
+        draw_learners(arguments.figure, report.faces, report.found)
+    return 0
+
+
+def _parts_plan(arguments: argparse.Namespace, **more: Any) -> PartsPlan:
+    from facelens.analyses.plan import PartsPlan
+
+    same = {name: getattr(arguments, name) for name in ("parts", "cut", "unit", "seed")}
+    return PartsPlan(**same, **more)
+
+
+def _part_stores(arguments: argparse.Namespace, *, most: int) -> list[str]:
+    """The store that is asked for; those of --model are filled first, `most` of them."""
+    if not arguments.model and not arguments.store:
+        raise InputError(tr("No vectors are given."), hint=tr("Give a STORE, or --gallery PATH and --model FILE."))
+    if not arguments.model:
+        return [arguments.store]
+    if arguments.store or arguments.gallery is None or len(arguments.model) > most:
+        raise InputError(
+            tr("--model embeds the gallery of --gallery and stands in place of STORE."),
+            hint=tr("Give --gallery PATH, no STORE, and no more models than are looked at."),
         )
     return _embedded_stores(arguments)
 
