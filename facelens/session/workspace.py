@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.plan import CURRENT, OWN, VARIANCE, EnsemblePlan, PartsPlan, Plan, ProjectionPlan, resolved
+from facelens.analyses.plan import (
+    CURRENT,
+    OWN,
+    VARIANCE,
+    EnsemblePlan,
+    MatchPlan,
+    PartsPlan,
+    Plan,
+    ProjectionPlan,
+    resolved,
+)
 from facelens.errors import FaceLensError
 from facelens.images.doctor import Diagnosis
 from facelens.images.faceset import FaceSet, Ids, Labels, Rows
@@ -30,6 +40,7 @@ if TYPE_CHECKING:  # what reads model files and what evaluates them is not neede
     from facelens.analyses.universal import Study
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
+    from facelens.images.occlusion import Occlusion
     from facelens.session.draft import Draft
     from facelens.session.training import Run
 
@@ -157,6 +168,11 @@ class Workspace:
     learners_answer: Answer | None = None
     projection_plan: ProjectionPlan = field(default_factory=ProjectionPlan)  # which vectors are laid out on a map
     projection_answer: Answer | None = None
+    match_plan: MatchPlan = field(default_factory=MatchPlan)  # how a face is searched for by its patches
+    query: int | None = None  # id of the face that is searched for
+    occlusion: Occlusion | None = None  # what is painted on it
+    match_answer: Answer | None = None
+    sweep_answer: Answer | None = None
     draft: Draft | None = None  # what is to be trained next
     run: Run | None = None  # what is being trained, or was last
 
@@ -312,6 +328,35 @@ class Workspace:
         """The map that is asked for now; principal components until it is finished."""
         return _answer(self.projection_answer, self.projection_question)  # type: ignore[return-value]
 
+    @cached_property
+    def resolved_match(self) -> MatchPlan:
+        """The search with its model named: one that has vectors and a file that gives patches."""
+        names = (self.match_plan.model, self.model_b, self.model, *self.features)
+        return replace(self.match_plan, model=next((name for name in names if self.has_patches(name)), ""))
+
+    def has_patches(self, name: str) -> bool:
+        """Whether a model has vectors of the gallery, and a file that gives patch maps."""
+        found = self.inspection(name)
+        return name in self.features and found is not None and bool(found.card.patch_layer)
+
+    @cached_property
+    def match_question(self) -> tuple[object, ...]:
+        """What a search for the query would find now; empty where there is no query or no model. Alpha is no part."""
+        plan = self.resolved_match
+        if self.faces is None or not plan.model or self.query is None or self.faces.row_of(self.query) is None:
+            return ()
+        where = (self.faces.digest, self._vectors(plan.model), self.excluded.tobytes())
+        return (*where, plan.solving, plan.far, self.query, self.occlusion)
+
+    @cached_property
+    def sweep_question(self) -> tuple[object, ...]:
+        """What a search for all faces would find now."""
+        plan = self.resolved_match
+        if self.faces is None or not plan.model:
+            return ()
+        where = (self.faces.digest, self._vectors(plan.model), self.excluded.tobytes())
+        return (*where, replace(plan, weights="").solving, self.occlusion)
+
     def _vectors(self, name: str) -> tuple[object, ...]:
         found = self.features[name]
         return (name, found.provenance.fingerprint, len(found))
@@ -414,6 +459,8 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     evaluation |= {"parts_plan": PartsPlan(), "parts_answer": None, "study_answer": None, "part": 0, "left_out": ()}
     evaluation |= {"learners_plan": PartsPlan(), "learners_answer": None}
     evaluation |= {"projection_plan": ProjectionPlan(), "projection_answer": None}
+    evaluation |= {"match_plan": replace(workspace.match_plan, model="", layer="", grid=None), "match_answer": None}
+    evaluation |= {"query": None, "occlusion": None, "sweep_answer": None}
     return {"features": {}, "stored": {}, "model": model, **kept, **evaluation}
 
 

@@ -210,7 +210,7 @@ class Modelling:
             changes["faces"] = with_model_columns(workspace.faces, features, stored)
         if name in (*workspace.ensemble.members, workspace.ensemble.target):
             changes["ensemble"] = workspace.ensemble.renamed(name, to)
-        for plan in ("parts_plan", "learners_plan", "projection_plan"):
+        for plan in ("parts_plan", "learners_plan", "projection_plan", "match_plan"):
             changes[plan] = getattr(workspace, plan).renamed(name, to)
         return changes
 
