@@ -85,16 +85,12 @@ def embed(
     tick(0, len(rows))
     if not len(rows):
         return Extraction(0, reused, (), time.monotonic() - began, store.notice)
-    streams = _streams(encoder)
-    size = _Size(min(batch, PIECE * streams) if streams > 1 else batch)
     with (
-        _memory_kept(),
-        closing(_pictures(faces, rows, encoder, size=size, threads=threads, guard=guard)) as pictures,
-        closing(_vectors(pictures, encoder, size)) as vectors,
+        encoding(faces, rows, encoder, batch=batch, threads=threads, guard=guard) as run,
         store.writer(total=len(rows)) as writer,
     ):
         safe = time.monotonic()
-        for fed, found in vectors:
+        for fed, found in run.batches:
             skipped += [(int(faces.ids[row]), reason) for row, reason in fed.bad]
             if found is not None:
                 writer.append(faces.ids[fed.rows], found.vectors, confidence=found.confidence, keys=fed.keys)
@@ -108,8 +104,42 @@ def embed(
         store.compact(faces)  # one shard in gallery order is mapped; many have to be gathered
     except FaceLensError as error:
         _log.warning("shards were not merged: %s", error)  # no room: the vectors are there all the same
-    notice = " ".join(part for part in (store.notice, size.notice) if part)
+    notice = " ".join(part for part in (store.notice, run.notice) if part)
     return Extraction(embedded, reused, tuple(skipped), time.monotonic() - began, notice)
+
+
+class Encoding:
+    """Batches of faces with what a network says of them, None where no picture of a batch could be read."""
+
+    def __init__(self, batches: Iterator[tuple[Fed, Encoded | None]], size: _Size) -> None:
+        self.batches, self._size = batches, size
+
+    @property
+    def notice(self) -> str:
+        """What to tell about memory that ran out so far, "" for nothing."""
+        return self._size.notice
+
+
+@contextmanager
+def encoding(
+    faces: FaceSet,
+    rows: Rows,
+    encoder: Encoder,
+    *,
+    patches: bool = False,
+    batch: int = BATCH,
+    threads: int | None = None,
+    guard: Guard | None = None,
+) -> Iterator[Encoding]:
+    """The faces at `rows` through a network, in order; pictures are read ahead, see `embed`."""
+    streams = _streams(encoder)
+    size = _Size(min(batch, PIECE * streams) if streams > 1 else batch)
+    with (
+        _memory_kept(),
+        closing(_pictures(faces, rows, encoder, size=size, threads=threads, guard=guard)) as pictures,
+        closing(_vectors(pictures, encoder, size, patches=patches)) as batches,
+    ):
+        yield Encoding(batches, size)
 
 
 @contextmanager
@@ -156,7 +186,7 @@ class _Size:
         _log.warning("out of memory: batches of %d from here on", self.rows)
 
 
-class _Fed(NamedTuple):
+class Fed(NamedTuple):
     """A batch on its way: the rows that could be read with their pictures and file states, and those that could not."""
 
     rows: Rows
@@ -167,7 +197,7 @@ class _Fed(NamedTuple):
 
 def _pictures(
     faces: FaceSet, rows: Rows, encoder: Encoder, *, size: _Size, threads: int | None, guard: Guard | None
-) -> Generator[_Fed]:
+) -> Generator[Fed]:
     """Batches of fed pictures, read two batches ahead."""
 
     def fed(some: Rows) -> list[tuple[int, np.uint64, NDArray[np.uint8] | str]]:
@@ -196,24 +226,27 @@ def _pictures(
                     np.stack([found for *_, found in good]) if good else np.zeros((0, *encoder.card.size, 3), np.uint8)
                 )
                 keys = np.array([key for _, key, _ in good], np.uint64)
-                yield _Fed(np.array([row for row, *_ in good], np.int64), stacked, keys, bad)
+                yield Fed(np.array([row for row, *_ in good], np.int64), stacked, keys, bad)
         finally:
             for future in ahead:
                 future.cancel()
 
 
-def _vectors(pictures: Iterable[_Fed], encoder: Encoder, size: _Size) -> Generator[tuple[_Fed, Encoded | None]]:
+def _vectors(
+    pictures: Iterable[Fed], encoder: Encoder, size: _Size, *, patches: bool
+) -> Generator[tuple[Fed, Encoded | None]]:
     """Batches with what the network says of them, in order.
 
     On the processor two pieces for every core are under way: none waits for another at the end of a batch.
     """
     streams = _streams(encoder)
     calls = max(2, 2 * PIECE * streams // size.rows) if streams > 1 else 1
-    ahead: deque[tuple[_Fed, Future[Encoded] | None]] = deque()
+    ahead: deque[tuple[Fed, Future[Encoded] | None]] = deque()
     with ThreadPoolExecutor(calls, thread_name_prefix="embed") as pool:
         try:
             for fed in pictures:
-                ahead.append((fed, pool.submit(_encoded, encoder, fed.pictures, size) if len(fed.rows) else None))
+                found = pool.submit(_encoded, encoder, fed.pictures, size, patches) if len(fed.rows) else None
+                ahead.append((fed, found))
                 if len(ahead) == calls:
                     done, found = ahead.popleft()
                     yield done, None if found is None else found.result()
@@ -240,7 +273,7 @@ def _fed_or_why(faces: FaceSet, row: int, card: Card, guard: Guard | None) -> ND
         return error.message
 
 
-def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size) -> Encoded:
+def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size, patches: bool) -> Encoded:
     """Encode, in halves of halves where memory runs out."""
     parts: list[Encoded] = []
     start = 0
@@ -248,7 +281,7 @@ def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size) -> Enco
         piece = pictures[start : start + size.rows]
         too_much = False
         try:
-            parts.append(encoder(piece))
+            parts.append(encoder(piece, patches=patches))
         except (MemoryError, RuntimeError) as error:
             if not _out_of_memory(error) or (len(piece) == 1 and not _on_a_card(encoder)):
                 raise
@@ -262,7 +295,12 @@ def _encoded(encoder: Encoder, pictures: NDArray[np.uint8], size: _Size) -> Enco
         else:
             start += len(piece)
     confidence = [part.confidence for part in parts if part.confidence is not None]
-    return Encoded(np.concatenate([part.vectors for part in parts]), np.concatenate(confidence) if confidence else None)
+    maps = [part.patches for part in parts if part.patches is not None]
+    return Encoded(
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate(confidence) if confidence else None,
+        np.concatenate(maps) if maps else None,
+    )
 
 
 def _on_a_card(encoder: Encoder) -> bool:

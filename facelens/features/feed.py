@@ -48,6 +48,52 @@ def feed_face(faces: FaceSet, row: int, card: Card) -> NDArray[np.uint8]:
     return fed.copy() if np.may_share_memory(fed, _own.pixels) else fed
 
 
+def placed(
+    points: NDArray[np.floating], card: Card, *, five: NDArray[np.floating] | None, size: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Where points (..., 2) of a picture of `size` (height, width), aligned by its `five`, are in the fed picture."""
+    found, (height, width) = np.asarray(points, np.float64), size
+
+    def scaled(to: tuple[int, int]) -> NDArray[np.float64]:  # pixels have their centre at whole numbers
+        return np.asarray((found + 0.5) * np.array([to[1] / width, to[0] / height]) - 0.5)
+
+    if card.template != "none":
+        target = TEMPLATES[card.template]
+        if five is not None and np.isfinite(five).all():
+            matrix = similarity(five, target.points)
+            found = found @ matrix[:, :2].T + matrix[:, 2]
+        else:
+            found = scaled(target.size)
+        height, width = target.size
+    if card.crop is not None:
+        top, left, bottom, right = card.crop
+        found, height, width = found - np.array([left, top]), bottom - top, right - left
+    return scaled(card.size)
+
+
+def placed_face(
+    faces: FaceSet, row: int, card: Card, points: NDArray[np.floating] | None = None
+) -> NDArray[np.float64] | None:
+    """Where points of one face, by default its five, are in what `feed_face` gives.
+
+    Without any, an aligned picture has its five where the template has them; None where there is no template.
+    """
+    five = None if faces.landmarks is None else faces.landmarks[row]
+    known = five is not None and bool(np.isfinite(five).all())
+    if points is None and not known:
+        if card.template == "none":
+            return None
+        target = TEMPLATES[card.template]
+        return placed(target.points, card, five=None, size=target.size)
+    size = card.size
+    if not known or card.template == "none":  # else the five points decide, whatever the size
+        seen = decode.header_face(faces, row)
+        size = seen.height, seen.width
+    wanted = five if points is None else points
+    assert wanted is not None
+    return placed(wanted, card, five=five if known else None, size=size)
+
+
 def resized(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
     """The whole picture at `size` (height, width); untouched where it has that size."""
     if picture.shape[:2] == tuple(size):

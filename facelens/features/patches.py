@@ -155,13 +155,16 @@ class PatchCache:
                 found[face] = _opened(kept)
         return found, np.array([face for face in wanted if face not in found], np.int64)
 
-    def put(self, ids: Ids, maps: Maps, *, keys: Keys | None = None) -> None:
-        """Keep (n, C, rows, columns) maps. A disk that is full keeps none, without a word: they can be made again."""
+    def put(self, ids: Ids, maps: Maps, *, keys: Keys | None = None) -> Maps:
+        """Keep (n, C, rows, columns) maps; returns them rounded, as `get` will.
+
+        A disk that is full keeps none, without a word: they can be made again.
+        """
         maps = np.asarray(maps, np.float32)
         if maps.ndim != 4 or len(maps) != len(ids):
             raise ValueError("maps are (n, C, rows, columns), one for each id")
         if not maps.size:
-            return
+            return maps
         states = np.zeros(len(ids), np.uint64) if keys is None else np.asarray(keys, np.uint64)
         flat = maps.reshape(len(maps), -1)
         largest = np.abs(np.where(np.isfinite(flat), flat, 0)).max(axis=1)
@@ -173,6 +176,7 @@ class PatchCache:
         faces, step = np.asarray(ids, np.int64), max(1, BLOCK // halves[0].nbytes)
         for some in (slice(start, start + step) for start in range(0, len(faces), step)):
             self._write(faces[some], states[some], exponents[some], halves[some])
+        return _widened(halves, exponents[:, None, None, None])
 
     def purge(self) -> None:
         """Forget everything, of all models and layers."""
@@ -306,8 +310,12 @@ def _same(stored: int, now: int) -> bool:
 
 
 def _opened(kept: _Kept) -> Maps:
+    return _widened(kept.values, np.int32(kept.exponent))
+
+
+def _widened(halves: NDArray[np.float16], exponents: NDArray[np.int32] | np.int32) -> Maps:
     with np.errstate(over="ignore", invalid="ignore"):
-        made: Maps = np.ldexp(kept.values.astype(np.float32), kept.exponent)
+        made: Maps = np.ldexp(halves.astype(np.float32), exponents)
     return made
 
 

@@ -233,11 +233,17 @@ def _sunglasses(picture: Picture, strength: float, rng: np.random.Generator, fac
     return _painted(picture, colour, np.maximum(dark, frame.drawn()))
 
 
+def crop_window(strength: float, rng: np.random.Generator) -> tuple[float, float, float]:
+    """What `crop70` leaves: left, top and length of each side, as shares of the picture's."""
+    kept = 1 - (1 - CROP) * strength
+    left, top = rng.random(2) * (1 - kept)
+    return float(left), float(top), kept
+
+
 def _crop70(picture: Picture, strength: float, rng: np.random.Generator, face: _Face) -> Picture:
     """A part of the picture at a random place, enlarged; at full strength 70 % of each side."""
     height, width = picture.shape[:2]
-    kept = 1 - (1 - CROP) * strength
-    left, top = rng.random(2) * (1 - kept)
+    left, top, kept = crop_window(strength, rng)
     box = (width * left, height * top, width * (left + kept), height * (top + kept))
     return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.BICUBIC, box=box))
 
