@@ -117,7 +117,7 @@ def test_matrix_and_gallery_share_the_selection(page: ConfidencePanel, desk: Des
     page.matrix.select.emit(faces.ids[3:6], Mode.REPLACE)
     assert desk.workspace.selection.ids.tolist() == sorted(faces.ids[3:6].tolist())
     page.jury.mode.set_value("selection")
-    page._show_jury()
+    page.court.show()
     desk.store.update(selection=Selection(faces.ids[:10]))
     settle(desk)
 

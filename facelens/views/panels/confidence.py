@@ -10,20 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.figures.part_words import layout_words, words
 from facelens.images.faceset import Ids
-from facelens.progress import Tick, silent
 from facelens.session.actions import embeddable
-from facelens.session.jobs import Job, Request, State
-from facelens.session.selection import Mode, Selection
+from facelens.session.selection import Mode
 from facelens.views.asking import Asking
 from facelens.views.controls import Banner, EmptyState, label
+from facelens.views.court import Court
 from facelens.views.examining import AT_ONCE, PARTS, STUDY, cut_request, study_request
 from facelens.views.frame import Frame, Places, Skeleton, split
 from facelens.views.panel import Desk, Panel
@@ -32,16 +29,11 @@ from facelens.views.working import Working
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
-    from facelens.analyses.jury import Bench, Lineup, Ruling, Verdict
-    from facelens.analyses.measure import Measure
     from facelens.analyses.parts import Parts
     from facelens.analyses.universal import Study
-    from facelens.features.featureset import FeatureSet
 
 NARROW = 900  # px; under it the three views of the top row lie below each other
 BESIDE, STACKED = 560, 1300  # px; least height of the page
-PATIENCE = 250  # ms after the last tick of a box before rates are searched for
-Key = tuple[object, ...]
 
 
 class ConfidencePanel(Panel):
@@ -98,13 +90,6 @@ class ConfidencePanel(Panel):
         self._shown: Parts | None = None
         self._named = ""  # the value that is shown, of SHOWN
         self._studied: Study | None = None
-        self._pair: tuple[int, int] | None = None
-        self._last: Selection = Selection()
-        self._lineup: tuple[Key, Lineup] | None = None  # the query before every face
-        self._bench: tuple[str, Bench] | None = None  # by how parts are matched
-        self._rulings: dict[Key, Ruling] = {}
-        self._recalls: dict[Key, Measure] = {}
-        self._verdict: Verdict | None = None
         self.controls = PartControls()
         self.controls.planned.connect(self._on_planned)
         self.controls.asked.connect(desk.act)
@@ -118,9 +103,8 @@ class ConfidencePanel(Panel):
         self.heat = PartFaces(desk)
         self.heat.subtitled.connect(lambda: self.heat_frame.header.set_subtitle(self.heat.subtitle))
         self.jury = Jury(desk)
-        self.jury.left_out_changed.connect(lambda parts: desk.store.update(left_out=tuple(parts), initiator=self))
-        self.jury.which_changed.connect(lambda _: self._show_average())
-        self.jury.mode.changed.connect(lambda _: self._show_jury())
+        self.court = Court(desk, self.jury, self)
+        self.court.told.connect(self._on_told)
         self.spread = PartSpread(desk)
         self.attributes = PartAttributes(desk)
         self.correlation = PartCorrelation(desk)
@@ -134,10 +118,6 @@ class ConfidencePanel(Panel):
             view.open_face.connect(self._on_open)
             view.look.connect(self._on_look)
         self.jury.look.connect(self._on_look)
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(PATIENCE)
-        self._later.timeout.connect(self._search)
         self.skeleton = Skeleton()
         self.empty = self._build_empty()
         self.pages = QStackedWidget()
@@ -204,7 +184,7 @@ class ConfidencePanel(Panel):
     def close_panel(self) -> None:
         for asking in (self.cutting, self.studying):
             asking.close()
-        self._later.stop()
+        self.court.close()
         for view in (self.heat, self.spread):
             view.close_panel()
         super().close_panel()
@@ -229,10 +209,8 @@ class ConfidencePanel(Panel):
         if changed & {"faces", "excluded", "features", "models", "model_b", "parts_plan", "parts_answer"}:
             self.controls.fill(workspace)
         if parts is not self._shown:
-            self._shown, self._named = parts, ""
-            self._lineup, self._bench, self._rulings, self._recalls, self._studied = None, None, {}, {}, None
-            if parts is not None and parts.row_of(self._pair[0] if self._pair else None) is None:
-                self._pair = None
+            self._shown, self._named, self._studied = parts, "", None
+            self.court.set_parts(parts)
         if parts is not None:
             if changed & {"parts_plan", "parts_answer"} and self._named != self._name():
                 self._show_values(parts)
@@ -244,7 +222,7 @@ class ConfidencePanel(Panel):
             if "part" in changed or "parts_answer" in changed:
                 self._show_part()
             if changed & {"left_out", "parts_plan", "parts_answer", "selection"}:
-                self._show_jury()
+                self.court.show()
             if workspace.study is not self._studied or "parts_answer" in changed:
                 self._studied = workspace.study
                 self._show_foot()
@@ -350,12 +328,7 @@ class ConfidencePanel(Panel):
         now = self.desk.workspace.selection
         self.matrix.set_selection(now)
         self.correlation.set_selection(now)
-        if now.pair is not None and now.pair != self._last.pair:
-            self._pair = now.pair
-        elif now.current is not None and now.current != self._last.current:
-            before = self._pair[1] if self._pair is not None else self._last.current
-            self._pair = (before, now.current) if before is not None and before != now.current else self._pair
-        self._last = now
+        self.court.follow(now)
 
     def _show_foot(self) -> None:
         from facelens.analyses.universal import Study
@@ -403,169 +376,6 @@ class ConfidencePanel(Panel):
         self.notes.setText(" ".join(notes))
         self.notes.setVisible(bool(notes))
 
-    # -- the jury
-
-    def _kept(self) -> NDArray[np.bool_]:
-        assert self._shown is not None
-        kept = np.ones(self._shown.layout.parts, bool)
-        kept[[part for part in self.desk.workspace.left_out if part < len(kept)]] = False
-        return kept
-
-    def _match(self) -> str:
-        plan = self.desk.workspace.resolved_parts
-        sure = self._shown is not None and self._shown.log_variance is not None
-        return plan.match if sure else "cosine"
-
-    def _ruling(self, kept: NDArray[np.bool_]) -> Ruling:
-        from facelens.analyses.jury import Bench
-
-        assert self._shown is not None
-        match, far = self._match(), self.desk.workspace.resolved_parts.far
-        if self._bench is None or self._bench[0] != match:
-            self._bench, self._rulings = (match, Bench(self._shown, match)), {}
-        key = (far, kept.tobytes())
-        if key not in self._rulings:
-            self._rulings[key] = self._bench[1].ruling(kept=kept, far=far)
-        return self._rulings[key]
-
-    def _show_jury(self) -> None:
-        parts = self._shown
-        if parts is None:
-            return
-        if self.jury.mode.value() == "selection":
-            self._show_average()
-        else:
-            self._show_pair()
-
-    def _show_pair(self) -> None:
-        from facelens.analyses import jury
-
-        workspace, parts = self.desk.workspace, self._shown
-        assert parts is not None
-        features = workspace.features.get(workspace.resolved_parts.model)
-        if workspace.faces is None or features is None:
-            return
-        pair = self._pair or self._example()
-        if pair is None or None in (parts.row_of(pair[0]), parts.row_of(pair[1])):
-            self.jury.show_nothing(tr("No pair yet"), tr("Click one face, then another: each part votes on the two."))
-            return
-        self.jury_frame.header.set_subtitle(
-            tr("how each part votes on this pair") if self._pair else tr("an example, near the threshold")
-        )
-        kept = self._kept()
-        ruling = self._ruling(kept)
-        verdict = jury.verdict(parts, features, *pair, match=self._match(), kept=kept, ruling=ruling)
-        self._verdict = verdict
-        self.jury.show_verdict(workspace.faces, verdict, ruling, parts.layout, match=self._match())
-        self._show_rates()
-        self._show_standing(pair)
-        self._later.start()
-
-    def _example(self) -> tuple[int, int] | None:
-        """Before anybody clicked: the genuine pair whose score is nearest to the threshold."""
-        from facelens.analyses.parts import votes_between
-
-        parts = self._shown
-        assert parts is not None
-        pool, match = parts.pool, self._match()
-        ruling = self._ruling(np.ones(parts.layout.parts, bool))
-        some = np.flatnonzero(pool.genuine)[:5000]
-        if not len(some):
-            some = np.arange(min(len(pool), 5000))
-        if not len(some):
-            return None
-        a, b = pool.first[some], pool.second[some]
-        score = votes_between(parts, a, b, pool.products[some], match=match).sum(1)
-        place = int(np.nanargmin(np.abs(score - (ruling.threshold or 0.0)))) if np.isfinite(score).any() else 0
-        return int(parts.ids[a[place]]), int(parts.ids[b[place]])
-
-    def _show_standing(self, pair: tuple[int, int]) -> None:
-        """Where the second face stands in the list of the first; worked out in a thread, kept for the next tick."""
-        workspace, parts, match = self.desk.workspace, self._shown, self._match()
-        assert parts is not None
-        key = (match, pair[0])
-        if self._lineup is not None and self._lineup[0] == key:
-            self.jury.show_standing(self._lineup[1].standing(pair[1], kept=self._kept()))
-            return
-        self.jury.show_standing(None)
-
-        def done(job: Job) -> None:
-            if job.state is State.DONE and parts is self._shown:
-                self._lineup = key, job.result  # type: ignore[assignment]
-                now = self._pair or self._example()
-                if now is not None and (self._match(), now[0]) == key:
-                    self._show_standing(now)
-
-        request = Request(
-            title=tr("Ranks of a face"),
-            call=_lined_up,
-            args=(workspace.features[workspace.resolved_parts.model], parts, pair[0], match),
-            slot="jury ranks",
-            place="thread",
-            unit="",
-        )
-        self.desk.jobs.submit(request, then=done)
-
-    def _show_rates(self) -> None:
-        parts = self._shown
-        assert parts is not None
-        kept, whole = self._kept(), np.ones(parts.layout.parts, bool)
-        rates = (self._recalls.get((self._match(), mask.tobytes())) for mask in (kept, whole))
-        self.jury.show_rates(self._ruling(kept), self._ruling(whole), *rates)
-
-    def _search(self) -> None:
-        """Recall@1 of the parts that vote, and of all; searched for when the boxes rest."""
-        from facelens.analyses import jury
-
-        workspace, parts = self.desk.workspace, self._shown
-        if parts is None or not self.isVisible() or self.jury.mode.value() == "selection":
-            return
-        match, kept = self._match(), self._kept()
-        whole = np.ones(len(kept), bool)
-        missing = [mask for mask in (kept, whole) if (match, mask.tobytes()) not in self._recalls and mask.any()]
-        if not missing:
-            return
-        mask = missing[0]
-
-        def done(job: Job) -> None:
-            if job.state is State.DONE and parts is self._shown:
-                self._recalls[match, mask.tobytes()] = job.result  # type: ignore[assignment]
-                self._show_rates()
-                self._later.start()
-
-        request = Request(
-            title=tr("Recall of {k} parts", k=int(mask.sum())),
-            call=jury.recall,
-            args=(parts, workspace.features[workspace.resolved_parts.model]),
-            kwargs={"match": match, "kept": mask},
-            slot="jury recall",
-            unit="",
-            short=True,
-        )
-        self.desk.jobs.submit(request, then=done)
-
-    def _show_average(self) -> None:
-        from facelens.analyses import jury
-
-        workspace, parts = self.desk.workspace, self._shown
-        if parts is None or workspace.faces is None or self.jury.mode.value() != "selection":
-            return
-        features = workspace.features[workspace.resolved_parts.model]
-        kept = self._kept()
-        ruling = self._ruling(kept)
-        self.jury_frame.header.set_subtitle(tr("how each part votes on these pairs"))
-        found = jury.average(
-            parts,
-            features,
-            which=self.jury.which,
-            ids=workspace.selection.ids,
-            match=self._match(),
-            kept=kept,
-            ruling=ruling,
-            bench=self._bench[1] if self._bench is not None else None,
-        )
-        self.jury.show_average(found, ruling, parts.layout)
-
     # -- jobs
 
     def _on_job(self) -> None:
@@ -574,6 +384,9 @@ class ConfidencePanel(Panel):
             self._show_page()
             if self.desk.workspace.study is None:
                 self._show_foot()
+
+    def _on_told(self, text: str) -> None:
+        self.jury_frame.header.set_subtitle(text)
 
     def _on_cancelled(self) -> None:
         self.cutting.cancel()
@@ -587,7 +400,7 @@ class ConfidencePanel(Panel):
 
     def case(self) -> dict[str, object]:
         """The pair before the jury, as a figure of it is drawn."""
-        return {"verdict": self._verdict, "ruling": self._ruling(self._kept()), "match": self._match()}
+        return self.court.case()
 
     def _on_planned(self, changes: dict[str, Any]) -> None:
         workspace = self.desk.workspace
@@ -617,12 +430,3 @@ class ConfidencePanel(Panel):
     def _on_open(self, face: int) -> None:
         self._on_look(face)
         self.desk.act("view.loupe")
-
-
-def _lined_up(features: FeatureSet, parts: Parts, query: int, match: str, *, tick: Tick = silent) -> Lineup:
-    """One face before all others."""
-    from facelens.analyses.jury import Lineup
-    from facelens.analyses.parts import products
-
-    tick(0, 1)
-    return Lineup(parts, products(features, parts, query), query, match=match)
