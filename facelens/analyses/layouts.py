@@ -139,7 +139,7 @@ def tsne(
     """t-SNE from `start`. Cancelled between some dozen steps."""
     perplexity = min(perplexity, max(1.0, (len(x) - 1) / 3))
     start = start / max(float(start[:, 0].std()), 1e-9) * 1e-4
-    threads = min(8, os.cpu_count() or 1)
+    threads = min(8, os.cpu_count() or 1) if len(x) > 2_000 else 1  # few points: waiting for each other takes longer
     tick(0, 1000, tr("Loading t-SNE"))
     if engine() == "openTSNE":
         from openTSNE import TSNE
@@ -166,9 +166,13 @@ def tsne(
         return np.array(made, np.float32)
     from sklearn.manifold import TSNE
 
-    # It has no callback, but says every 50 steps how far it is.
+    class Talking(TSNE):  # type: ignore[misc]
+        """It has no callback, but says now and then how far it is; more often this way."""
+
+        _N_ITER_CHECK = 10
+
     with contextlib.redirect_stdout(_Steps(tick)):  # type: ignore[type-var]
-        made = TSNE(
+        made = Talking(
             init=start.astype(np.float32),
             perplexity=perplexity,
             min_grad_norm=0.0,  # at so small a start the gradient is small as well

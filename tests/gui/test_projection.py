@@ -213,7 +213,7 @@ def test_many_faces_wait_to_be_refined(
     shown = panel(ProjectionPanel)
     settle(desk)
     first = desk.workspace.projection
-    assert first is not None and not first.final and "not final" in shown.map._foot
+    assert first is not None and not first.final and "not refined" in shown.map._foot
     assert shown.controls.run.isVisible() and shown.controls.run.text() == "Refine with UMAP"
     shown.controls.run.click()
     settle(desk)

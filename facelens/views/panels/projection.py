@@ -147,7 +147,8 @@ class ProjectionPanel(Panel):
             self._fill()
         if found is not self._shown or "faces" in changed:
             self._show_map(found)
-        if found is not None and changed & {"faces", "part", "features", "parts_plan"}:
+        follows = {"part", "parts_plan"} if self.colour == UNSURE else set[str]()
+        if found is not None and changed & {"faces", "features", *follows}:
             self._show_colours()
         if "selection" in changed:
             self.map.set_selection(workspace.selection)
@@ -401,7 +402,7 @@ def sentence(found: Projection, ground: Layout | None) -> str:
     if found.final and found.quality.value is not None:
         said.append(tr("trustworthiness {value}", value=number(found.quality.value, 2)))
     elif not found.final:
-        said.append(tr("not final"))
+        said.append(tr("not refined yet"))
     return " · ".join(said)
 
 
