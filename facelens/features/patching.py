@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from facelens.features.library import Inspection
 
 MEMORY = 64 << 20  # bytes of maps of one layer; what is asked for again and again is kept ready by who asks
-ENCODERS, CACHES, LOOKS = 2, 4, 32  # how many of each stay
+ENCODERS, CACHES, LOOKS, CROPS = 2, 4, 32, 256  # how many of each stay
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -68,11 +68,17 @@ class Found(NamedTuple):
     skipped: tuple[tuple[int, str], ...] = ()
 
 
-class Look(NamedTuple):
-    """One face as the network was shown it, and what it made of it."""
+class Shown(NamedTuple):
+    """One face as a network is shown it."""
 
     crop: NDArray[np.uint8]
     points: NDArray[np.float64] | None  # (5, 2) in pixels of the crop, where they are known or the template has them
+
+
+class Look(NamedTuple):
+    """What a network made of one face."""
+
+    shown: Shown
     vector: NDArray[np.float32]  # (D,) as the model gives it
     map: Maps
 
@@ -101,11 +107,12 @@ class Recent(Generic[Key, Value]):
 _encoders: Recent[tuple[object, ...], Network] = Recent(ENCODERS)
 _caches: Recent[tuple[Path, str, str], PatchCache] = Recent(CACHES)
 _looks: Recent[tuple[object, ...], Look] = Recent(LOOKS)
+_crops: Recent[tuple[object, ...], Shown] = Recent(CROPS)
 
 
 def forget() -> None:
     """Let go of everything that stays in the process."""
-    for kept in (_encoders, _caches, _looks):
+    for kept in (_encoders, _caches, _looks, _crops):
         kept.clear()
 
 
@@ -202,25 +209,30 @@ def maps(
 
 def look(faces: FaceSet, row: int, net: Network, *, occlusion: Occlusion = CLEAR) -> Look:
     """One face as the network sees it, with something painted on it or not."""
-    key = int(picture_keys(faces, np.array([row]))[0])
-    name = (faces.root, int(faces.ids[row]), key, net.seen.sha256, net.card.digest, net.seen.card.patch_layer)
 
     def made() -> Look:
-        crop, points = shown(faces, row, net.card, occlusion=occlusion)
-        told = net.encoder(crop[None], patches=True)
+        seen = shown(faces, row, net.card, occlusion=occlusion)
+        told = net.encoder(seen.crop[None], patches=True)
         if told.patches is None:
             raise _none(net.card)
-        return Look(crop, points, told.vectors[0], told.patches[0])
+        return Look(seen, told.vectors[0], told.patches[0])
 
-    return _looks.get((*name, occlusion), made)
+    model = (net.seen.sha256, net.seen.card.patch_layer)
+    return _looks.get((*_name(faces, row, net.card), *model, occlusion), made)
 
 
-def shown(
-    faces: FaceSet, row: int, card: Card, *, occlusion: Occlusion = CLEAR
-) -> tuple[NDArray[np.uint8], NDArray[np.float64] | None]:
+def shown(faces: FaceSet, row: int, card: Card, *, occlusion: Occlusion = CLEAR) -> Shown:
     """One face as a network is shown it, and its five points there; PictureError where no picture comes out."""
-    crop, points, face = feed_face(faces, row, card), placed_face(faces, row, card), int(faces.ids[row])
-    if occlusion.clear:
-        return crop, points
-    after = None if points is None else moved(points, card.size, occlusion, face=face)
-    return painted(crop, occlusion, face=face, landmarks=points), after
+
+    def made() -> Shown:
+        crop, points, face = feed_face(faces, row, card), placed_face(faces, row, card), int(faces.ids[row])
+        if occlusion.clear:
+            return Shown(crop, points)
+        after = None if points is None else moved(points, card.size, occlusion, face=face)
+        return Shown(painted(crop, occlusion, face=face, landmarks=points), after)
+
+    return _crops.get((*_name(faces, row, card), occlusion), made)
+
+
+def _name(faces: FaceSet, row: int, card: Card) -> tuple[object, ...]:
+    return faces.root, int(faces.ids[row]), int(picture_keys(faces, np.array([row]))[0]), card.digest

@@ -1,0 +1,308 @@
+"""Ground: a gallery on which faces are searched for by patches; what searches share.
+
+Vectors and ready-made patches stay in the process beside encoder and maps (`patching`), so that the next question about
+the same gallery is answered at once. For one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.analyses.patch_sets import Grid, PatchSets, landmarks_in, sets_of
+from facelens.analyses.plan import MatchPlan
+from facelens.errors import InputError
+from facelens.features import patching
+from facelens.features.featureset import FeatureSet
+from facelens.features.feed import placed_face
+from facelens.features.patching import Model, Network, Recent, Shown
+from facelens.features.store import picture_keys
+from facelens.images import dense
+from facelens.images.faceset import FaceSet, Ids
+from facelens.images.occlusion import CLEAR, Occlusion, moved
+from facelens.progress import Tick, silent
+from facelens.words import plural, tr
+
+ROOM = 384 << 20  # bytes of ready-made patches that stay
+SMALL = 256 << 20  # bytes of vectors up to which they stay in memory
+BLOCK = 1 << 22  # numbers of vectors looked at at once
+FEW = 5  # landmarks of a face that every detector gives
+NAMED = 3  # broken pictures that are told by name
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The face that is searched for."""
+
+    sets: PatchSets  # one
+    shown: Shown
+    occlusion: Occlusion
+    person: int  # its code among the identities of the gallery, -1: nobody there
+
+
+class Ground:
+    """A gallery with vectors, and a network that sees it in patches.
+
+    `folder` is where patch maps are kept, `quarantined` where pictures are written down that crash the decoder.
+    """
+
+    def __init__(
+        self,
+        faces: FaceSet,
+        plan: MatchPlan,
+        *,
+        features: FeatureSet,
+        model: Model,
+        folder: Path,
+        quarantined: Path | None = None,
+    ) -> None:
+        self.faces, self.plan, self.folder, self.quarantined = faces, plan, folder, quarantined
+        self.net: Network = patching.network(model, layer=plan.layer)
+        self.features = _resident(features)
+        self.broken: dict[int, str] = {}  # face -> why it gives no patches
+        self._landmarks = 0  # most that were known of a face
+        kept = patching.cache(faces, self.net, folder)
+        self._shelf = _shelves.get((kept.folder, kept.of, plan.grid), _Shelf)
+
+    def asked(self, query: int, *, occlusion: Occlusion, queries: FaceSet | None = None, tick: Tick = silent) -> Asked:
+        """A face of `queries`, or of the gallery itself, painted or not."""
+        home = self.faces if queries is None else queries
+        row = home.row_of(query)
+        if row is None:
+            raise InputError(tr("The face that is searched for is not there."), hint=tr("Choose another one."))
+        shown = patching.shown(home, row, self.net.card, occlusion=occlusion)
+        person = int(self.faces.identity.codes[row]) if queries is None else _code(self.faces, home.identity.name(row))
+        if queries is None and occlusion.clear and self.features.rows_of(np.array([query]))[1].all():
+            sets, _ = self.sets(np.array([query], np.int64), tick=tick)
+            if len(sets):
+                return Asked(sets, shown, occlusion, person)
+        seen = patching.look(home, row, self.net, occlusion=occlusion)
+        name = np.array([query if occlusion.clear else -1], np.int64)
+        sets = sets_of(name, seen.map[None], seen.vector[None], grid=self.plan.grid)
+        if self.plan.weights == "lmk":
+            sets = replace(sets, points=self._counted(home, row, sets.grid, occlusion)[None])
+        return Asked(sets, shown, occlusion, person)
+
+    def shown(self, face: int) -> Shown:
+        """A face of the gallery as the network saw it."""
+        row = self.faces.row_of(face)
+        assert row is not None
+        return patching.shown(self.faces, row, self.net.card)
+
+    def sets(self, ids: Ids, *, tick: Tick = silent) -> tuple[PatchSets, Ids]:
+        """The patches of faces of the gallery, and the faces that give none: see `broken`."""
+        rows = self.faces.rows_of(ids)
+        keys = dict(zip(ids.tolist(), picture_keys(self.faces, rows).tolist()))
+        ready = {face: self._shelf.get(face, key) for face, key in keys.items()}
+        missing = np.array([face for face, one in ready.items() if one is None], np.int64)
+        if len(missing):
+            found = patching.maps(
+                self.faces,
+                self.faces.rows_of(missing),
+                self.net,
+                folder=self.folder,
+                quarantined=self.quarantined,
+                tick=tick,
+            )
+            self.broken |= dict(found.skipped)
+            if found.maps:
+                made = _patches(found.maps, self.plan.grid)
+                self._shelf.grid = made.grid
+                for face, patches, centre in zip(made.ids.tolist(), made.patches, made.centre):
+                    ready[face] = patches, centre
+                    self._shelf.put(face, keys[face], patches.copy(), centre.copy())
+        there = [(face, *one) for face, one in ready.items() if one is not None]
+        gone = np.array([face for face, one in ready.items() if one is None], np.int64)
+        if not there:
+            return _nothing(), gone
+        good = np.array([face for face, *_ in there], np.int64)
+        embedding, known = self.features.unit(good)
+        if not known.all():
+            raise InputError(tr("A face that is matched has no vector."), hint=tr("Embed the gallery."))
+        points = None
+        if self.plan.weights == "lmk":
+            points = np.stack([self._points(face, keys[face]) for face in good.tolist()])
+        patches, centre = np.stack([one[1] for one in there]), np.stack([one[2] for one in there])
+        return PatchSets(good, patches, centre, embedding, self._shelf.grid, points), gone
+
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say about pictures and landmarks that were missed."""
+        found = []
+        if self.broken:
+            rows = self.faces.rows_of(np.array(list(self.broken), np.int64))
+            names = ", ".join(self.faces.file_name(row) for row in rows[:NAMED].tolist())
+            more = ", …" if len(rows) > NAMED else ""
+            found.append(
+                plural(
+                    len(self.broken),
+                    "{n} picture gives no patches and is left out: {names}.",
+                    "{n} pictures give no patches and are left out: {names}.",
+                    names=names + more,
+                )
+            )
+        if self.plan.weights == "lmk" and not self._landmarks:
+            found.append(tr("No landmarks are known, so all patches weigh the same."))
+        elif self.plan.weights == "lmk" and self._landmarks <= FEW:
+            found.append(tr("Only {n} landmarks of a face are known, which is few to weigh patches by.", n=FEW))
+        return tuple(found)
+
+    def _points(self, face: int, key: int) -> Floats:
+        kept = self._shelf.points.get(face)
+        if kept is None or kept[0] != key:
+            row = self.faces.row_of(face)
+            assert row is not None
+            counted = self._counted(self.faces, row, self._shelf.grid, CLEAR)
+            kept = self._shelf.points[face] = key, counted
+        self._landmarks = max(self._landmarks, int(kept[1].sum()))
+        return kept[1]
+
+    def _counted(self, home: FaceSet, row: int, grid: Grid, occlusion: Occlusion) -> Floats:
+        """(P,) how many landmarks lie in each cell: of a dense set where there is one, else the five; 0 for none."""
+        many = dense.points(home, np.array([row]))
+        known = home.landmarks is not None and bool(np.isfinite(home.landmarks[row]).all())
+        if many is None and not known:
+            return np.zeros(grid[0] * grid[1], np.float32)
+        card = self.net.card
+        points = placed_face(home, row, card, None if many is None else many[0])
+        assert points is not None
+        after = moved(points, card.size, occlusion, face=int(home.ids[row]))
+        counted: Floats = landmarks_in(after[None].astype(np.float32), grid, card.size)[0]
+        self._landmarks = max(self._landmarks, int(counted.sum()))
+        return counted
+
+
+class FirstStage:
+    """The whole gallery by its cosine with one face."""
+
+    def __init__(self, ground: Ground, asked: Asked, *, without: Ids) -> None:
+        faces, features = ground.faces, ground.features
+        self.ids = features.ids
+        self._cosine = _cosines(features, asked.sets.embedding[0])
+        if len(faces) == len(features) and np.array_equal(faces.ids, features.ids):
+            codes, here = faces.identity.codes, np.ones(len(faces), bool)
+        else:
+            rows = faces.rows_of(self.ids)
+            here = np.isin(self.ids, faces.ids)
+            codes = np.full(len(self.ids), -1, np.int32)
+            codes[here] = faces.identity.codes[rows]
+        self._right = (codes == asked.person) & (asked.person >= 0)
+        self._in = here & np.isfinite(self._cosine)
+        self.leave_out(without)
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._in))
+
+    def leave_out(self, ids: Ids) -> None:
+        """Faces that are not searched."""
+        if len(ids):
+            self._in &= ~np.isin(self.ids, ids)
+        self._score = np.where(self._in, self._cosine, -np.inf)
+
+    def shortlist(self, k: int) -> tuple[Ids, NDArray[np.float64]]:
+        """The `k` nearest and their cosines, largest first; equals as they lie in the gallery."""
+        k = min(k, len(self))
+        if not k:
+            return np.zeros(0, np.int64), np.zeros(0)
+        least = np.partition(self._score, len(self._score) - k)[len(self._score) - k]
+        places = np.flatnonzero(self._score >= least)
+        places = places[np.argsort(-self._score[places], kind="stable")][:k]
+        return self.ids[places], self._score[places].astype(np.float64)
+
+    def is_right(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of some faces show the person that is searched for."""
+        return np.isin(ids, self.ids[self._right])
+
+    def first_right(self) -> tuple[int, int]:
+        """Rank and id of the first right face; (0, -1) where there is none."""
+        right = np.flatnonzero(self._right & self._in)
+        if not len(right):
+            return 0, -1
+        place = int(right[np.argmax(self._score[right])])
+        best = self._score[place]
+        ahead = np.count_nonzero(self._score > best) + np.count_nonzero(self._score[:place] == best)
+        return int(ahead) + 1, int(self.ids[place])
+
+
+# What stays in the process
+
+
+class _Shelf:
+    """Patches of faces as they are matched, of one network, gallery and grid; those unused longest go first."""
+
+    def __init__(self) -> None:
+        self.grid: Grid = (0, 0)
+        self.points: dict[int, tuple[int, Floats]] = {}  # state of the picture, landmarks in each cell
+        self._kept: OrderedDict[int, tuple[int, Floats, Floats]] = OrderedDict()  # state, patches, centre
+        self._held = 0
+
+    def get(self, face: int, key: int) -> tuple[Floats, Floats] | None:
+        kept = self._kept.get(face)
+        if kept is None or kept[0] != key:
+            return None
+        self._kept.move_to_end(face)
+        return kept[1], kept[2]
+
+    def put(self, face: int, key: int, patches: Floats, centre: Floats) -> None:
+        before = self._kept.pop(face, None)
+        self._kept[face] = key, patches, centre
+        self._held += patches.nbytes - (0 if before is None else before[1].nbytes)
+        while self._held > ROOM and len(self._kept) > 1:
+            self._held -= self._kept.popitem(last=False)[1][1].nbytes
+
+
+_shelves: Recent[tuple[object, ...], _Shelf] = Recent(2)
+_vectors: Recent[str, FeatureSet] = Recent(2)
+
+
+def forget() -> None:
+    """Let go of everything that stays in the process."""
+    patching.forget()
+    _shelves.clear()
+    _vectors.clear()
+
+
+def _resident(features: FeatureSet) -> FeatureSet:
+    """Vectors in memory where they are few: mapped ones are verified anew for every job."""
+    if 4 * features.dimensions * len(features) > SMALL:
+        return features
+
+    def made() -> FeatureSet:
+        vectors = np.array(features.vectors, np.float32)
+        return FeatureSet(features.ids, vectors, features.provenance, features.norms, None, features.invalid)
+
+    return _vectors.get(features.provenance.fingerprint, made)
+
+
+def _cosines(features: FeatureSet, unit: Floats) -> Floats:
+    found = np.empty(len(features), np.float32)
+    step = max(1, BLOCK // max(1, features.dimensions))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for start in range(0, len(features), step):
+            some = slice(start, start + step)
+            found[some] = features.vectors[some] @ unit / features.norms[some]
+    found[np.isin(features.ids, features.invalid)] = np.nan
+    return found
+
+
+def _code(faces: FaceSet, name: str) -> int:
+    """The code of a person of another gallery in this one, -1 where nobody has that name."""
+    try:
+        return faces.identity.names.index(name) if name else -1
+    except ValueError:
+        return -1
+
+
+def _patches(maps: dict[int, Floats], grid: Grid | None) -> PatchSets:
+    ids = np.array(list(maps), np.int64)
+    return sets_of(ids, np.stack(list(maps.values())), np.zeros((len(ids), 1), np.float32), grid=grid)
+
+
+def _nothing() -> PatchSets:
+    empty = np.zeros((0, 0), np.float32)
+    return PatchSets(np.zeros(0, np.int64), np.zeros((0, 0, 0), np.float32), empty, empty, (0, 0))
