@@ -42,10 +42,11 @@ def study_request(workspace: Workspace) -> Request | None:
     if workspace.faces is None or parts is None:
         return None
     shown = plan.show if plan.show in parts.values else next(iter(parts.values), "")
+    match = plan.match if parts.log_variance is not None else "cosine"
     return Request(
         title=tr("What the parts of {name} are good for", name=plan.model),
         call=universal.study,
-        args=(workspace.faces, parts, replace(plan, show=shown)),
+        args=(workspace.faces, parts, replace(plan, show=shown, match=match)),
         kwargs={"features": workspace.features[plan.model], "columns": attributes(workspace.faces)},
         slot=STUDY,
         unit="",
