@@ -33,6 +33,7 @@ MOST = 60  # faces on a sheet of maps
 ACROSS = 5  # faces with their maps in a row
 COLUMNS = 16  # distributions in a row
 EACH = 3  # faces at either end of a part
+LISTED = 12  # parts that a caption counts up
 SIDE, GAP, ROW = 0.66, 0.14, 0.92  # inches: a face and its map, between two of them, a row
 
 
@@ -54,7 +55,12 @@ class Subject:
     def told(self) -> list[str]:
         """Gallery, model, what its parts are, N."""
         counted = plural(self.faces, "N = {n} face", "N = {n} faces")
-        return [escaped(self.gallery), escaped(self.model), layout_words(self.layout), counted]
+        return [name_of(self.gallery), name_of(self.model), layout_words(self.layout), counted]
+
+
+def name_of(name: str, room: float = 2.2) -> str:
+    """A name in a head, not longer than so many inches: what follows it must be seen."""
+    return elided(escaped(name), 6.5, room)
 
 
 def means(values: NDArray[np.floating]) -> Array:
@@ -72,7 +78,7 @@ def _of(parts: Parts, shown: str) -> tuple[NDArray[np.float32], Spread, Words]:
 
 def _scale(page: Page, x: float, down: float, spread: Spread, said: Words) -> None:
     ends = said.value(spread.low), said.value(spread.high)
-    page.scale(x, down, said.name, ends, tr("{bright}; limits are p1 and p99", bright=said.bright))
+    page.scale(x, down, said.name, ends, said.bright)
 
 
 # Maps
@@ -91,7 +97,7 @@ def draw_maps(
     total, done = sum(len(places) for _, _, places in lines), 0
     width = max(left + across * step - GAP + MARGIN, 5.0)
     with style():
-        page = Page(width, HEAD + len(lines) * ROW + 0.42)
+        page = Page(width, HEAD + len(lines) * ROW + 0.47)
         subject = Subject.of(faces, parts, model)
         counted = plural(len(chosen), "{n} face chosen", "{n} faces chosen") if len(chosen) else ""
         if len(chosen) > MOST:
@@ -113,7 +119,7 @@ def draw_maps(
                 page.text(x + 2 * SIDE + 0.04, top + SIDE + 0.09, average, size=5.6, ink="text2", ha="right")
                 name = faces.label(row) if row is not None else ""
                 page.text(x, top + SIDE + 0.09, elided(escaped(name), 5.6, SIDE + 0.02), size=5.6, ink="text2")
-        _scale(page, MARGIN, page.height - 0.33, spread, said)
+        _scale(page, MARGIN, page.height - 0.38, spread, said)
         page.foot(_cells_words(parts.layout, values))
         tick(total, total)
         return page.figure
@@ -147,7 +153,7 @@ def _cells_words(layout: Layout, values: NDArray[np.floating]) -> list[str]:
     first, last = part_name(layout, 0), part_name(layout, layout.parts - 1)
     told = [
         tr("cells: {first} to {last}, row by row; they are no places in the picture", first=first, last=last),
-        tr("one scale for all faces"),
+        tr("one scale for all faces, from p1 to p99"),
     ]
     if np.isnan(values).any():
         told.append(tr("hatched: no value"))
@@ -177,7 +183,7 @@ def draw_distributions(
     colours = colormaps["viridis"](np.clip((_middles(edges) - spread.low) / (spread.high - spread.low), 0, 1))
     done, total = 0, 2 * each * K
     with style():
-        page = Page(width, HEAD + rows * block + 0.42)
+        page = Page(width, HEAD + rows * block + 0.47)
         page.head(
             tr("How each part is spread: {title}", title=said.title),
             Subject.of(faces, parts, model).told,
@@ -207,9 +213,9 @@ def draw_distributions(
                     done += 1
                     down = top + 0.3 + tall + i * (each * (side + 0.04) + 0.1) + n * (side + 0.04)
                     page.face(x, down, side, faces, faces.row_of(int(face)), pixels=112)
-        _scale(page, MARGIN, page.height - 0.33, spread, said)
+        _scale(page, MARGIN, page.height - 0.38, spread, said)
         widths = tr("width: faces per bin, each part to its own widest")
-        page.foot([widths, tr("dot: median"), tr("bar: half of the faces")])
+        page.foot([widths, tr("dot: median"), tr("bar: half of the faces"), tr("colours from p1 to p99")])
         tick(total, total)
         return page.figure
 
@@ -354,7 +360,7 @@ class _Votes:
             told.append(tr("line across a bar: the part's share of the threshold"))
         if not found.kept.all():
             told.append(tr("hatched: left out, what it would add"))
-        against = ", ".join(str(k + 1) for k in found.disagree)
+        against = ", ".join([str(k + 1) for k in found.disagree[:LISTED]] + ["…"] * (len(found.disagree) > LISTED))
         if found.same is not None:
             n, kept = len(found.disagree), int(found.kept.sum())
             told.append(tr("{n} of {k} disagree: {which}", n=n, k=kept, which=against) if n else tr("none disagrees"))

@@ -5,16 +5,18 @@ Every figure names gallery, model, baseline and N; a baseline is cut into slices
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facelens.analyses.divided import FAR_OFF, Clusters, Learners
+from facelens.analyses.divided import FAR_OFF, Clusters, Learners, Side
 from facelens.analyses.measure import Measure
 from facelens.errors import InputError
 from facelens.figures.charts import REFERENCE, SUBJECT
+from facelens.figures.confidence import name_of
 from facelens.figures.page import HATCH, HEAD, MARGIN, Page, elided
-from facelens.figures.part_study import NUMBERED, chart, column_heads, name_ends, recall_range, tight
+from facelens.figures.part_study import NUMBERED, chart, column_heads, marker_size, name_ends, recall_range, tight
 from facelens.figures.part_words import layout_words, part_name
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet, Rows
@@ -34,11 +36,11 @@ MARKERS = ("o", "s", "^")
 def told(faces: FaceSet, found: Learners) -> list[str]:
     """Gallery, model and baseline with what their parts are, N."""
     sides = [found.own, *([found.baseline] if found.baseline is not None else [])]
-    names = [tr("{model} ({parts})", model=escaped(one.model), parts=layout_words(one.layout)) for one in sides]
+    names = [tr("{model} ({parts})", model=name_of(one.model, 1.5), parts=layout_words(one.layout)) for one in sides]
     models = [names[0], *(tr("against {model}", model=name) for name in names[1:])]
     counted = plural(len(found.ids), "N = {n} face", "N = {n} faces")
     searched = plural(len(found.queries), "{n} query", "{n} queries")
-    return [escaped(faces.name), *models, counted, searched]
+    return [name_of(faces.name), *models, counted, searched]
 
 
 # Specialists
@@ -49,16 +51,17 @@ def draw_specialists(faces: FaceSet, found: Learners, *, each: int = EACH, tick:
     K = min(found.own.layout.parts, MOST)
     if not any(len(some) for some in found.specialists[:K]):
         raise InputError(tr("No learner finds a face that the others do not find, so there is nothing to draw."))
-    side, left, row = 0.56, 1.34, 1.42
+    side, left = 0.56, 1.34
+    tall = [1.42 if len(some) else 0.72 for some in found.specialists[:K]]
     with style():
-        page = Page(max(left + each * (side + 0.06) + MARGIN, 5.0), HEAD + K * row + 0.28)
+        page = Page(max(left + each * (side + 0.06) + MARGIN, 5.0), HEAD + sum(tall) + 0.28)
         page.head(tr("Faces that one learner alone finds"), told(faces, found))
         for k in range(K):
             tick(k, K, tr("Drawing"))
-            top, chosen, ranks = HEAD + k * row, found.specialists[k], others(found, k)
+            top, chosen, ranks = HEAD + sum(tall[:k]), found.specialists[k], others(found, k)
             _learner(page, top, found, k, ranks)
             if not len(chosen):
-                page.text(left, top + side, tr("none: others find all that it finds"), size=6.5, ink="text3")
+                page.text(left, top + 0.1, tr("none: others find all that it finds"), size=6.5, ink="text3")
             for i, face in enumerate(chosen[:each].tolist()):
                 x = left + i * (side + 0.06)
                 page.face(x, top, side, faces, faces.row_of(int(face)))
@@ -112,21 +115,26 @@ def short(measure: Measure) -> str:
 def rows(found: Learners, at: int = 0) -> list[list[str]]:
     """For each learner its dimensions and Recall, beside that of the baseline's slice; then mean and all together."""
     own, other = found.own, found.baseline
-    width = own.layout.width
     sides = [own, *([other] if other is not None else [])]
     listed = [
         [
             part_name(own.layout, k),
-            tr("{first} to {last}", first=k * width + 1, last=(k + 1) * width),
+            _dimensions(sides, k, k + 1),
             *(one.recall[at][k].text(3) for one in sides),
         ]
         for k in range(own.layout.parts)
     ]
     listed.append([tr("mean, each alone"), "", *(one.mean[at].text(3) if one.mean else "" for one in sides)])
-    everything = tr("{first} to {last}", first=1, last=own.layout.dimensions)
+    everything = _dimensions(sides, 0, own.layout.parts)
     listed.append([tr("all together"), everything, *(one.whole[at].text(3) for one in sides)])
     listed.append([tr("mean |r| across slices"), "", *(one.correlation.text(4) for one in sides)])
     return listed
+
+
+def _dimensions(sides: Sequence[Side], first: int, last: int) -> str:
+    """Those of some learners, counted from 1; of both models where they differ."""
+    widths = dict.fromkeys(one.layout.width for one in sides)
+    return " / ".join(tr("{first} to {last}", first=first * width + 1, last=last * width) for width in widths)
 
 
 def gains(found: Learners, at: int = 0) -> list[str]:
@@ -178,27 +186,29 @@ def draw_dimensions(faces: FaceSet, found: Learners) -> Figure:
     """Recall@k with the first learners, one more at a time, of both models."""
     sides = [("B", found.own), *([("A", found.baseline)] if found.baseline is not None else [])]
     width, K = found.own.layout.width, found.own.layout.parts
+    most = max(one.layout.width for _, one in sides)
     curves = [some for _, one in sides for some in (one.curve.ordered[:KS], one.curve.low[:1])]
     with style():
         page = Page(6.0, HEAD + 2.7 + 0.62)
         page.head(tr("Recall against dimensions, learner by learner"), told(faces, found))
         page.text(MARGIN, HEAD + 0.06, tr("Recall@k, higher is better"), size=7, ink="text2")
         axes = page.axes(0.5, HEAD + 0.18, 4.1, 2.5)
-        chart(axes, (0.8, K + 0.2), recall_range(curves), room=6)
+        chart(axes, (0.8 * min(one.layout.width for _, one in sides), (K + 0.2) * most), recall_range(curves), room=6)
         by = max(1, -(-K // 8))
-        axes.set_xticks(range(by, K + 1, by), [str(k * width) for k in range(by, K + 1, by)])
-        x, ends = np.arange(1, K + 1), []
+        axes.set_xticks([k * width for k in range(by, K + 1, by)])
+        ends = []
         for side, one in reversed(sides):
             dashes: dict[str, Any] = {"dashes": (3.6, 2.2)} if side == "A" else {}
+            x = one.layout.width * np.arange(1, K + 1)
             for i, k in enumerate(one.curve.ks[:KS]):
                 if i == 0:
                     axes.fill_between(x, one.curve.low[i], one.curve.high[i], color=INK[side], alpha=0.16, linewidth=0)
+                inner = INK["base"] if side == "A" else INK[side]
                 axes.plot(
                     x, one.curve.ordered[i], color=INK[side], linewidth=SUBJECT if side == "B" else REFERENCE + 0.3,
-                    marker=MARKERS[i], markersize=3.4, markerfacecolor=INK["base"] if side == "A" else INK[side],
-                    zorder=3, **dashes,
+                    marker=MARKERS[i], markersize=marker_size(K), markerfacecolor=inner, zorder=3, **dashes,
                 )  # fmt: skip
-                name = tr("{model}, R@{k}", model=escaped(one.model), k=k)
+                name = tr("R@{k} {model}", model=escaped(one.model), k=k)
                 ends.append((float(one.curve.ordered[i][-1]), elided(name, 6.5, 1.25), INK[side]))
         name_ends(page, axes, 4.66, ends)
         page.text(4.6, HEAD + 2.97, tr("dimensions used"), size=7, ink="text2", ha="right")
@@ -217,15 +227,16 @@ def draw_clusters(faces: FaceSet, found: Learners) -> Figure:
     if groups is None:
         raise InputError(tr("The groups of the embedding are not worked out yet."))
     K, names = len(groups.sizes), 0.72
-    cell = min(max(2.6 / K, 0.16), 0.56)
+    cell = min(max(2.6 / K, 0.08), 0.56)
     side, top = K * cell, HEAD + 0.44
-    left = 0.95 + side + names
+    wide, tall = max(side, 2.0), max(side, 1.4)
+    left = 0.95 + wide + names
     with style():
-        page = Page(left + max(side, 2.4) + MARGIN, top + max(side, 1.4) + 0.72)
+        page = Page(left + max(side, 2.4) + MARGIN, top + tall + 0.72)
         page.head(tr("Groups of the embedding, and who finds whom"), told(faces, found))
         page.text(MARGIN, HEAD + 0.06, tr("faces of each group; hatched: people"), size=7, ink="text2")
-        _sizes(page.axes(0.55, top, side, max(side, 1.4)), groups)
-        page.text(0.55 + side, top + max(side, 1.4) + 0.26, tr("group"), size=7, ink="text2", ha="right")
+        _sizes(page.axes(0.55, top, wide, tall), groups)
+        page.text(0.55 + wide, top + tall + 0.26, tr("group"), size=7, ink="text2", ha="right")
         title = tr("Recall@1, learner by group, higher is better")
         page.text(left - names, HEAD + 0.06, title, size=7, ink="text2")
         column_heads(page, left, top - 0.08, cell, K)

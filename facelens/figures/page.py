@@ -82,6 +82,7 @@ class Page:
         axes, colours = self.axes(x, down, *size), _colours(signed)
         axes.set_axis_off()
         rows, columns = values.shape
+        gap = min(gap, 72 * 0.08 * min(size[0] / columns, size[1] / rows))
         axes.set(xlim=(0, columns), ylim=(rows, 0))
         scale = Normalize(*limits, clip=True)
         for row, column in np.argwhere(np.isnan(values)).tolist():

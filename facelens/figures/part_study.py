@@ -258,7 +258,7 @@ def draw_recall(curve: Curve, subject: Subject) -> Figure:
         for i in reversed(range(most)):
             axes.fill_between(x, curve.low[i], curve.high[i], color=LOOKS[i]["color"], alpha=0.16, linewidth=0)
             axes.plot(x, curve.mean[i], color=LOOKS[i]["color"], linewidth=REFERENCE, dashes=(2, 2.5), zorder=2)
-            axes.plot(x, curve.ordered[i], linewidth=SUBJECT, markersize=3, zorder=3, **LOOKS[i])
+            axes.plot(x, curve.ordered[i], linewidth=SUBJECT, markersize=marker_size(K), zorder=3, **LOOKS[i])
             ends.append((float(curve.ordered[i][-1]), tr("Recall@{k}", k=curve.ks[i]), str(LOOKS[i]["color"])))
         name_ends(page, axes, 4.6, ends)
         page.text(4.55, HEAD + 2.86, _number_of(subject), size=7, ink="text2", ha="right")
@@ -286,6 +286,11 @@ def _number_of(subject: Subject) -> str:
 def _count_ticks(axes: Axes, K: int) -> None:
     places = list(range(1, K + 1)) if K <= NUMBERED else [1, *range(8, K + 1, 8)]
     axes.set_xticks(places, [str(k) for k in places])
+
+
+def marker_size(points: int) -> float:
+    """Of the marks on a curve; where there are many it is a line."""
+    return 3.2 if points <= NUMBERED else 0.0
 
 
 def name_ends(page: Page, axes: Axes, x: float, ends: Sequence[tuple[float, str, str]]) -> None:

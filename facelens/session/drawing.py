@@ -105,7 +105,7 @@ def draw_confidence(
     by now, at the FAR it was made for; the jury of a pair where there is a verdict."""
     from facelens.figures import confidence, part_study
 
-    shown = shown or next(iter(parts.values), "")
+    shown = shown if shown in parts.values else next(iter(parts.values), "")
     subject = confidence.Subject.of(faces, parts, model)
     missing = InputError(tr("This is not worked out yet."), hint=tr("Wait for the study of the parts."))
 

@@ -57,7 +57,7 @@ def test_maps_show_each_value_at_its_place_on_one_scale(faces: FaceSet) -> None:
     said = texts(figure)
     assert "A cell for each part: log σ², calibrated (PA head)" in said
     assert "my $1$ gallery · net · 4 learned parts · N = 24 faces" in said
-    assert {"Low", "Medium", "High", "bright = less sure; limits are p1 and p99"} <= set(said)
+    assert {"Low", "Medium", "High", "bright = less sure"} <= set(said)
     values, spread = parts.values["variance"], parts.spread["variance"]
     cells = [one.get_array() for one in meshes(figure)]
     low = [cell for cell in cells if abs(cell[0, 0] - values[0, 0]) < 1e-6]
@@ -202,6 +202,11 @@ def test_recall_against_dimensions_and_groups(faces: FaceSet) -> None:
     assert len(axes.lines) == 4 and [t.get_text() for t in axes.get_xticklabels()] == ["2", "4", "6", "8"]
     dashed = [line for line in axes.lines if line.is_dashed()]
     assert len(dashed) == 2, "the baseline"
+    assert found.baseline is not None
+    other = replace(found, baseline=replace(found.baseline, layout=replace(SLICES, width=4)))
+    drawn = [line for line in learners.draw_dimensions(faces, other).axes[0].lines if line.is_dashed()]
+    assert drawn[0].get_xdata().tolist() == [4, 8, 12, 16], "at its own dimensions"
+    assert learners.rows(other)[1][1] == "3 to 4 / 5 to 8"
     inside(figure)
     groups = learners.draw_clusters(faces, found)
     (mesh,) = meshes(groups)
