@@ -117,7 +117,7 @@ class Page:
         at += wide(ends[0], 6.5) + 0.06
         axes = self.axes(at, down - 0.045, width, 0.09)
         axes.set_axis_off()
-        axes.pcolormesh(np.linspace(0, 1, 65), [0, 1], np.arange(64)[None], cmap=_colours(signed), linewidth=0)
+        axes.pcolormesh(np.linspace(0, 1, 65), [0, 1], np.arange(64)[None], cmap=_colours(signed), linewidth=0.5)
         axes.collections[0].set_edgecolor("face")  # no seams in vector files
         at += width + 0.06
         self.text(at, down, ends[1], size=6.5, ink="text3")
