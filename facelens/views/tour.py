@@ -15,6 +15,7 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QEventLoop
 from PySide6.QtWidgets import QWidget
 
+from facelens.analyses.plan import ProjectionPlan
 from facelens.errors import FaceLensError
 from facelens.images import decode
 from facelens.resources import sample_data
@@ -306,6 +307,12 @@ def _learners(guide: Guide) -> None:
     _show_answered(guide, "learners", "learners_answer")
 
 
+def _projection(guide: Guide) -> None:
+    """The map as the paper draws it: a colour for each person, triangles for degraded pictures."""
+    guide.window.store.update(projection_plan=ProjectionPlan(method="tsne"), selection=Selection())
+    _show_answered(guide, "projection", "projection_answer")
+
+
 def _show_answered(guide: Guide, word: str, *fields: str) -> None:
     """A panel that waits for answers; the second theme has those of the first."""
     window, kept = guide.window, guide.kept.answers
@@ -407,6 +414,7 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("confidence", _confidence),
     ("attributes", _attributes),
     ("learners", _learners),
+    ("projection", _projection),
     ("training", _training),
     ("palette", _palette),
     ("drop", _drop),
