@@ -1,4 +1,4 @@
-"""Values as colours: viridis, bright is more; what is not known is hatched by whoever paints it."""
+"""Values as colours, bright is more; what is not known is hatched by whoever paints it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
 STEPS = 256
+COLOURS = ("viridis", "cividis")  # the second one is the same to all eyes
 
 
 @cache
-def _table() -> NDArray[np.uint8]:
+def _table(colours: str) -> NDArray[np.uint8]:
     import pyqtgraph as pg
 
-    found: NDArray[np.uint8] = pg.colormap.get("viridis").getLookupTable(nPts=STEPS, alpha=True).astype(np.uint8)
+    found: NDArray[np.uint8] = pg.colormap.get(colours).getLookupTable(nPts=STEPS, alpha=True).astype(np.uint8)
     return found
 
 
-def shades(values: NDArray[np.floating], low: float, high: float) -> NDArray[np.uint8]:
+def shades(values: NDArray[np.floating], low: float, high: float, *, colours: str = COLOURS[0]) -> NDArray[np.uint8]:
     """(..., 4) red, green, blue, alpha; NaN is transparent. Values outside the limits have the colour of the limit."""
     place = np.nan_to_num((np.asarray(values, np.float64) - low) / max(high - low, 1e-12))
-    made = _table()[np.clip(place * STEPS, 0, STEPS - 1).astype(np.int64)]
+    made = _table(colours)[np.clip(place * STEPS, 0, STEPS - 1).astype(np.int64)]
     made[np.isnan(values)] = 0
     return made
 
@@ -35,7 +36,7 @@ def shade(value: float, low: float, high: float) -> QColor | None:
     return QColor(r, g, b)
 
 
-def picture(values: NDArray[np.floating], low: float, high: float) -> QImage:
+def picture(values: NDArray[np.floating], low: float, high: float, *, colours: str = COLOURS[0]) -> QImage:
     """(rows, columns) values as a picture of one pixel each."""
-    made = np.ascontiguousarray(shades(values, low, high))
+    made = np.ascontiguousarray(shades(values, low, high, colours=colours))
     return QImage(made.data, made.shape[1], made.shape[0], 4 * made.shape[1], QImage.Format.Format_RGBA8888).copy()
