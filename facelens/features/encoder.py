@@ -85,7 +85,7 @@ def _in_pieces(once: Callable[[NDArray[np.uint8]], Encoded], pictures: NDArray[n
     if min(streams, len(pictures)) < 2:
         return once(pictures)
     pieces = np.array_split(pictures, min(len(pictures), max(streams, -(-len(pictures) // PIECE))))
-    parts = list(_pool(streams).map(once, pieces))
+    parts = list(pool(streams).map(once, pieces))
     sure = [part.confidence for part in parts if part.confidence is not None]
     maps = [part.patches for part in parts if part.patches is not None]
     return Encoded(
@@ -96,7 +96,8 @@ def _in_pieces(once: Callable[[NDArray[np.uint8]], Encoded], pictures: NDArray[n
 
 
 @cache
-def _pool(streams: int) -> ThreadPoolExecutor:
+def pool(streams: int) -> ThreadPoolExecutor:
+    """Threads with a processor core each."""
     # The number of threads is a property of the thread that asks for them.
     return ThreadPoolExecutor(streams, "encode", initializer=torch.set_num_threads, initargs=(1,))
 

@@ -116,8 +116,10 @@ def forget() -> None:
         kept.clear()
 
 
-def network(model: Model, *, layer: str = "") -> Network:
-    """The model with `layer` as its patch map, "" for the one its card names."""
+def network(model: Model, *, layer: str = "", patches: bool = True) -> Network:
+    """The model with `layer` as its patch map, "" for the one its card names; with `patches` it must have one."""
+    from facelens.features.checkpoint import TORCHSCRIPT
+
     try:
         state = model.path.stat()
     except OSError as error:
@@ -127,12 +129,15 @@ def network(model: Model, *, layer: str = "") -> Network:
         ) from None
     digest = None if model.card is None else (model.card.digest, model.card.patch_layer)
     key = (model.path.absolute(), state.st_size, state.st_mtime_ns, digest, layer)
-    return _encoders.get(key, lambda: _loaded(model, layer))
+    found = _encoders.get(key, lambda: _loaded(model, layer))
+    if patches and not found.seen.card.patch_layer and found.seen.kind != TORCHSCRIPT:
+        raise _none(found.card)
+    return found
 
 
 def _loaded(model: Model, layer: str) -> Network:
     from facelens.features import library
-    from facelens.features.checkpoint import TORCHSCRIPT, ConsentBook, nobody
+    from facelens.features.checkpoint import ConsentBook, nobody
 
     trusted = ConsentBook(model.consents) if model.consents else nobody
     card = model.card
@@ -140,10 +145,7 @@ def _loaded(model: Model, layer: str) -> Network:
         card = library.inspect(model.path, consents=trusted).card
     if layer and card is not None and layer != card.patch_layer:
         card = card.changed(patch_layer=layer, grid=None)
-    encoder, seen = library.encoder(model.path, card=card, consents=trusted)
-    if not seen.card.patch_layer and seen.kind != TORCHSCRIPT:
-        raise _none(seen.card)
-    return Network(encoder, seen)
+    return Network(*library.encoder(model.path, card=card, consents=trusted))
 
 
 def _none(card: Card) -> InputError:
@@ -212,7 +214,7 @@ def look(faces: FaceSet, row: int, net: Network, *, occlusion: Occlusion = CLEAR
 
     def made() -> Look:
         seen = shown(faces, row, net.card, occlusion=occlusion)
-        told = net.encoder(seen.crop[None], patches=True)
+        told = net.encoder(seen.crop[None].copy(), patches=True)
         if told.patches is None:
             raise _none(net.card)
         return Look(seen, told.vectors[0], told.patches[0])

@@ -137,15 +137,12 @@ class Ground:
         if self.broken:
             rows = self.faces.rows_of(np.array(list(self.broken), np.int64))
             names = ", ".join(self.faces.file_name(row) for row in rows[:NAMED].tolist())
-            more = ", …" if len(rows) > NAMED else ""
-            found.append(
-                plural(
-                    len(self.broken),
-                    "{n} picture gives no patches and is left out: {names}.",
-                    "{n} pictures give no patches and are left out: {names}.",
-                    names=names + more,
-                )
+            told = plural(
+                len(rows),
+                "{n} picture gives no patches and is left out",
+                "{n} pictures give no patches and are left out",
             )
+            found.append(f"{told}: {names}{', …' if len(rows) > NAMED else ''}.")
         if self.plan.weights == "lmk" and not self._landmarks:
             found.append(tr("No landmarks are known, so all patches weigh the same."))
         elif self.plan.weights == "lmk" and self._landmarks <= FEW:

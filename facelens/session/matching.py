@@ -12,15 +12,18 @@ from facelens.analyses import reranking
 from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import Explained, Reranked
 from facelens.errors import InputError
+from facelens.features import patching, saliency
 from facelens.features.featureset import FeatureSet
 from facelens.features.patching import Model, Shown
+from facelens.features.saliency import Deletion
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import CLEAR, Occlusion
-from facelens.progress import Tick, silent
+from facelens.progress import Tick, offer, part_of, silent
 from facelens.session.ground import Asked, FirstStage, Ground
 from facelens.words import number, tr
 
 TOGETHER = 256  # faces whose patches are worked on at once
+GRID = (7, 7)  # of saliency where a model has no patches
 MANY = 50_000  # faces x patches from which on a search of all of them is warned about
 
 
@@ -109,6 +112,52 @@ def explain(
     cosine = float(asked.sets.embedding[0].astype(np.float64) @ sets.embedding[0].astype(np.float64))
     found = reranking.explain(asked.sets, sets, plan, cosine=cosine)
     return Pair(found, asked.shown, ground.shown(gallery), ground.notes())
+
+
+@dataclass(frozen=True, eq=False)
+class Salient:
+    """Which places of a query make it like another face, and whether that can be believed."""
+
+    kind: str  # of saliency.KINDS
+    values: NDArray[np.float64]  # (rows, columns)
+    check: Deletion
+    shown: Shown
+
+
+def salient(
+    faces: FaceSet,
+    query: int,
+    gallery: int,
+    *,
+    features: FeatureSet,
+    model: Model,
+    kind: str = "occlusion",
+    fill: str = "grey",
+    grid: tuple[int, int] | None = None,
+    occlusion: Occlusion | None = None,
+    queries: FaceSet | None = None,
+    tick: Tick = silent,
+) -> Salient:
+    """Which places of the query the similarity to a face of the gallery hangs on, for any model.
+
+    `kind` and `fill` of `saliency`; `grid` as the patches have it, None for that of the model. Others as for `search`.
+    """
+    net = patching.network(model, patches=False)
+    home = faces if queries is None else queries
+    row = home.row_of(query)
+    other, known = features.unit(np.array([gallery], np.int64))
+    if row is None or not known.all():
+        raise InputError(tr("One of the two faces is not there."), hint=tr("Choose others."))
+    shown = patching.shown(home, row, net.card, occlusion=occlusion or CLEAR)
+    given = (shown.crop, other[0], net.encoder)
+    sides = grid or net.seen.card.grid or GRID
+    if kind == "gradient":
+        values = saliency.gradient(*given, grid=sides, tick=part_of(tick, 0, 3))
+    else:
+        values = saliency.occlusion(*given, grid=sides, fill=fill, tick=part_of(tick, 0, 3))
+    offer(tick, values)
+    check = saliency.deletion(*given, values, fill=fill, tick=part_of(tick, 2, 3))
+    return Salient(kind, values, check, shown)
 
 
 def _reranked(ground: Ground, asked: Asked, first: FirstStage, plan: MatchPlan, *, tick: Tick) -> Reranked:
