@@ -70,6 +70,11 @@ def same(painter: QPainter, rect: QRectF, theme: Theme) -> None:
     painter.drawEllipse(rect.center(), rect.width() * 0.22, rect.width() * 0.22)
 
 
+def change(painter: QPainter, rect: QRectF, theme: Theme, by: float) -> None:
+    """Better, worse, or as before: the mark of a sign."""
+    (gained if by > 0 else lost if by < 0 else same)(painter, rect, theme)
+
+
 def _glyph(rect: QRectF) -> QRectF:
     return rect.adjusted(2, 2, -2, -2)
 

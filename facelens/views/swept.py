@@ -1,0 +1,66 @@
+"""Swept: what a sweep over alpha says at one of its steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from facelens.analyses.measure import Measure
+from facelens.analyses.reranking import Sweep, SweepRow
+from facelens.figures.scales import Array
+from facelens.images import occlusion
+from facelens.views.match_controls import WEIGHT_WORDS
+from facelens.words import number, plural, tr
+
+MEASURES = ("P@1", "RP", "MAP@R")
+
+
+def nearest(row: SweepRow, alpha: float) -> int | None:
+    """The step closest to a share of the patches; None where the plain sum is asked for and was not tried.
+
+    >>> row = SweepRow("apc", (-1.0, 0.0, 0.5, 1.0), {}, np.zeros((4, 0), np.int32))
+    >>> nearest(row, 0.7), nearest(row, -1.0), nearest(row, 0.0)
+    (2, 0, 1)
+    """
+    tried = [place for place, one in enumerate(row.alphas) if (one < 0) == (alpha < 0)]
+    return min(tried, key=lambda place: abs(row.alphas[place] - alpha), default=None)
+
+
+def measured(row: SweepRow, name: str, alpha: float) -> Measure:
+    """A measure at the step closest to alpha."""
+    place = nearest(row, alpha)
+    if place is None or name not in row.measures:
+        return Measure.none(tr("not tried"))
+    return row.measures[name][place]
+
+
+def curve(row: SweepRow, name: str) -> tuple[Array, Array, Array, Array]:
+    """Alphas, values and both ends of their intervals, for the steps where there is a value; the plain sum is none."""
+    pairs = zip(row.alphas, row.measures.get(name, ()))
+    known = sorted(((a, one) for a, one in pairs if a >= 0 and one.defined), key=lambda pair: pair[0])
+    ends = [
+        (alpha, one.value, one.value if one.low is None else one.low, one.value if one.high is None else one.high)
+        for alpha, one in known
+    ]
+    x, y, low, high = np.array(ends, np.float64).reshape(-1, 4).T
+    return x, y, low, high
+
+
+def weights_title(key: str) -> str:
+    """A way to weigh patches as it is shown."""
+    return tr(WEIGHT_WORDS[key][0]) if key in WEIGHT_WORDS else key
+
+
+def queries_title(sweep: Sweep) -> str:
+    """Who is searched for: how many, and what was painted on them."""
+    count = plural(len(sweep.queries), "{n} query", "{n} queries")
+    if not sweep.occlusion:
+        return count
+    known = sweep.occlusion in occlusion.KINDS
+    return tr(
+        "{queries} · {what}", queries=count, what=occlusion.title(sweep.occlusion).lower() if known else sweep.occlusion
+    )
+
+
+def alpha_title(alpha: float) -> str:
+    """Alpha as it is shown."""
+    return tr("plain sum") if alpha < 0 else f"α {number(alpha, 2)}"
