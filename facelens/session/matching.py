@@ -12,13 +12,14 @@ from facelens.analyses import reranking
 from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import Explained, Reranked
 from facelens.errors import InputError
-from facelens.features import patching, saliency
+from facelens.features import patching
+from facelens.features import saliency as salience
 from facelens.features.featureset import FeatureSet
 from facelens.features.patching import Model, Shown
 from facelens.features.saliency import Deletion
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import CLEAR, Occlusion
-from facelens.progress import Tick, offer, part_of, silent
+from facelens.progress import Tick, part_of, silent
 from facelens.session.ground import Asked, FirstStage, Ground
 from facelens.words import number, tr
 
@@ -118,31 +119,49 @@ def explain(
 class Salient:
     """Which places of a query make it like another face, and whether that can be believed."""
 
-    kind: str  # of saliency.KINDS
+    kind: str  # of salience.KINDS
     values: NDArray[np.float64]  # (rows, columns)
     check: Deletion
     shown: Shown
 
+    @property
+    def title(self) -> str:
+        """What the map is, and what the check says of it."""
+        name = tr("Gradient") if self.kind == "gradient" else tr("Occlusion")
+        return tr("{name}, deletion {area}", name=name, area=number(self.check.area, 3, sign=True))
 
-def salient(
+    @property
+    def sentence(self) -> str:
+        """Whether the map tells anything."""
+        if self.check.area <= 0:
+            return tr("Covering what the map marks does no more than covering at random: it tells nothing.")
+        return tr(
+            "Covering what the map marks first lowers the similarity by {area} more than covering at random.",
+            area=number(self.check.area, 3),
+        )
+
+
+def saliency(
     faces: FaceSet,
     query: int,
     gallery: int,
+    plan: MatchPlan,
     *,
     features: FeatureSet,
     model: Model,
+    folder: Path | None = None,
     kind: str = "occlusion",
     fill: str = "grey",
-    grid: tuple[int, int] | None = None,
     occlusion: Occlusion | None = None,
     queries: FaceSet | None = None,
+    quarantined: Path | None = None,
     tick: Tick = silent,
 ) -> Salient:
     """Which places of the query the similarity to a face of the gallery hangs on, for any model.
 
-    `kind` and `fill` of `saliency`; `grid` as the patches have it, None for that of the model. Others as for `search`.
+    `kind` and `fill` of `salience`; the grid is that of the patches where there are any. Others as for `search`.
     """
-    net = patching.network(model, patches=False)
+    net = patching.network(model, layer=plan.layer, patches=False)
     home = faces if queries is None else queries
     row = home.row_of(query)
     other, known = features.unit(np.array([gallery], np.int64))
@@ -150,13 +169,12 @@ def salient(
         raise InputError(tr("One of the two faces is not there."), hint=tr("Choose others."))
     shown = patching.shown(home, row, net.card, occlusion=occlusion or CLEAR)
     given = (shown.crop, other[0], net.encoder)
-    sides = grid or net.seen.card.grid or GRID
+    grid = plan.grid or net.seen.card.grid or GRID
     if kind == "gradient":
-        values = saliency.gradient(*given, grid=sides, tick=part_of(tick, 0, 3))
+        values = salience.gradient(*given, grid=grid, tick=part_of(tick, 0, 3))
     else:
-        values = saliency.occlusion(*given, grid=sides, fill=fill, tick=part_of(tick, 0, 3))
-    offer(tick, values)
-    check = saliency.deletion(*given, values, fill=fill, tick=part_of(tick, 2, 3))
+        values = salience.occlusion(*given, grid=grid, fill=fill, tick=part_of(tick, 0, 3))
+    check = salience.deletion(*given, values, fill=fill, tick=part_of(tick, 2, 3))
     return Salient(kind, values, check, shown)
 
 

@@ -225,13 +225,14 @@ def test_landmarks_weigh_patches(world: World) -> None:  # T9
 def test_where_the_similarity_hangs(world: World) -> None:
     faces = world.faces
     query, other = int(faces.ids[0]), int(faces.ids[1])
-    given = {key: value for key, value in world.given.items() if key != "folder"}
+    plan = replace(PLAN, grid=(4, 4))
     for kind in ("occlusion", "gradient"):
-        found = matching.salient(faces, query, other, kind=kind, grid=(4, 4), **given)
+        found = matching.saliency(faces, query, other, plan, kind=kind, **world.given)
+        assert f"{found.check.area:.3f}" in found.title and found.sentence
         assert found.values.shape == (4, 4) and np.isfinite(found.values).all() and found.kind == kind
         assert found.check.salient[0] == pytest.approx(float(world.unit()[0] @ world.unit()[1]), abs=1e-4)
     bare = Model(NET, patching.network(model()).card.changed(patch_layer="", grid=None))
-    found = matching.salient(faces, query, other, **{**given, "model": bare})
+    found = matching.saliency(faces, query, other, PLAN, **{**world.given, "model": bare})
     assert found.values.shape == matching.GRID
 
 
