@@ -62,6 +62,7 @@ class CanvasView(QWidget):
         self._spot: QPointF | None = None  # of the brush, in 0..1
         self._last: QPointF | None = None  # where a stroke has come to
         self._erases = False
+        self._by_key = False
         self.setAccessibleName(tr("Query to paint on"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -149,7 +150,7 @@ class CanvasView(QWidget):
             for colour, wide in (("#000000", 3.0), ("#ffffff", 1.4)):
                 painter.setPen(QPen(now.q(colour, 0.75), wide, style))
                 painter.drawEllipse(disc)
-        if self.hasFocus():
+        if self.hasFocus() and self._by_key:
             painter.setPen(QPen(now.q("accent"), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(area.adjusted(-4, -4, 4, 4), 4, 4)
@@ -216,6 +217,7 @@ class CanvasView(QWidget):
         return super().event(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
+        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
         super().focusInEvent(event)
         self.update()
 
@@ -279,12 +281,13 @@ class OcclusionCanvas(QWidget):
         self.again = tool_button("retry", tr("The same at another place, or in another colour"), size=14)
         self.clear = QPushButton(tr("Clear"))
         self.clear.setToolTip(tr("The query as it is"))
-        self._hint = label(tr("Drag covers, Shift uncovers, the wheel sizes the brush"), name="cap")
+        self._hint = label(name="cap")
         row = QWidget()
         flow = FlowLayout(row, gap=10)
         flow.setContentsMargins(12, 7, 12, 7)
         for part in (self.kind, together(self._named, self.slider, self._value), together(self.again, self.clear),
                      self._hint):  # fmt: skip
+            part.setFixedHeight(26)  # in one line, whatever stands in it
             flow.addWidget(part)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -298,6 +301,7 @@ class OcclusionCanvas(QWidget):
         self.view.stroked.connect(self._on_stroked)
         self.view.released.connect(self._flush)
         self.view.resized.connect(self._show)
+        self.setMinimumWidth(self.kind.sizeHint().width() + 24)
         self._show()
 
     @property
@@ -386,4 +390,5 @@ class OcclusionCanvas(QWidget):
         self._value.setText(tr("{share} %", share=f"{100 * share:.0f}"))
         self.again.setVisible(not brushing)
         self.clear.setEnabled(self._occlusion is not None)
-        self._hint.setVisible(brushing)
+        brush = tr("Drag covers, Shift uncovers, the wheel sizes the brush")
+        self._hint.setText(brush if brushing else tr("Drag on the picture to cover it by hand instead"))

@@ -27,7 +27,7 @@ from facelens.views.controls import draw_text, text_width
 from facelens.words import tr
 
 EDGE = 12  # px at either side
-TOP, ROW = 32, 25  # px of the title and of a row
+TOP, ROW = 30, 24  # px of the title and of a row
 NUMBERS = 44  # px of a rank
 MOVES = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_Home: -9, Qt.Key.Key_End: 9}
 
@@ -92,9 +92,12 @@ class OcclusionRows(QWidget):
         painter.setPen(QPen(now.q("line"), 1))
         painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
         head = QRectF(EDGE, 6, self.width() - 2 * EDGE, 20)
-        draw_text(painter, head, tr("rank of first mate"), "text3", 10, align="right")
-        head.setWidth(head.width() - text_width(tr("rank of first mate"), 10) - 8)
-        draw_text(painter, head, tr("Same query, other occlusions"), "text", 12, bold=True)
+        named, told = tr("Same query, other occlusions"), tr("rank of first mate")
+        if text_width(named, 12, True) + 8 + text_width(told, 10) > head.width():
+            told = tr("rank")
+        draw_text(painter, head, told, "text3", 10, align="right")
+        head.setWidth(head.width() - text_width(told, 10) - 8)
+        draw_text(painter, head, named, "text", 12, bold=True)
         for place, kind in enumerate(self.kinds):
             self._paint_row(painter, place, kind)
         if self.hasFocus() and self._by_key and self._under >= 0:
@@ -202,7 +205,7 @@ class OcclusionTable(QWidget):
         self.run.setToolTip(tr("The same is done to every query; the chart of all queries shows what comes of it"))
         self.run.clicked.connect(lambda: self.sweep_wanted.emit(self._current))
         under = QHBoxLayout()
-        under.setContentsMargins(EDGE - 4, 2, EDGE, 8)
+        under.setContentsMargins(EDGE - 4, 1, EDGE, 5)
         under.addWidget(self.run)
         under.addStretch(1)
         column = QVBoxLayout(self)

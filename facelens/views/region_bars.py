@@ -30,7 +30,7 @@ from facelens.views.hover import paint_tag
 from facelens.words import number, tr
 
 EDGE = 12  # px at either side
-TOP, LEGEND, ROW, SUM = 26, 18, 25, 30  # px of the title, the key, a row and the sum
+TOP, LEGEND, ROW, SUM = 26, 18, 24, 30  # px of the title, the key, a row and the sum
 NAMES = 66  # px of the names of regions
 TRACK = 11  # px of a bar
 MOVES = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_Home: -9, Qt.Key.Key_End: 9}
@@ -58,18 +58,23 @@ class Bars:
         good = {1: "good", -1: "bad"}.get(int(np.sign(value)) * self.better, "text2")
         return text, "text3" if float(f"{value:.3f}") == 0 else good
 
-    def spoken(self, region: int) -> str:
-        """All about one region in a line."""
-        value, total = float(self.values[region]), float(self.values.sum())
-        said = [f"{title(region)} {number(value)}"]
+    def more(self, region: int) -> list[str]:
+        """What a row does not show."""
+        total = float(self.values.sum())
+        said = []
         if total > 0:
-            said.append(tr("{share} % of the EMD", share=f"{100 * value / total:.0f}"))
+            said.append(tr("{share} % of the EMD", share=f"{100 * float(self.values[region]) / total:.0f}"))
         if self.weight is not None:
             said.append(tr("{share} % of the weight", share=f"{100 * float(self.weight[region]):.0f}"))
         if self.low is not None and self.high is not None:
             low, high = (number(float(end[region])) for end in (self.low, self.high))
             said.append(tr("half between {low} and {high}", low=low, high=high))
-        elif self.marks is not None:
+        return said
+
+    def spoken(self, region: int) -> str:
+        """All about one region in a line."""
+        said = [f"{title(region)} {number(float(self.values[region]))}", *self.more(region)]
+        if self.marks is not None:
             said.append(f"{self.mark} {number(float(self.marks[region]))}")
         return ", ".join(said)
 
@@ -150,8 +155,7 @@ class RegionBars(QWidget):
             self._paint_row(painter, bars, region)
         self._paint_sum(painter, bars)
         if self.under >= 0:
-            said = bars.spoken(self.under).replace(", ", " · ")
-            paint_tag(painter, self.row(self.under), said, room=QRectF(self.rect()))
+            paint_tag(painter, self.row(self.under), " · ".join(bars.more(self.under)), room=QRectF(self.rect()))
         if self.hasFocus() and self._by_key:
             painter.setPen(QPen(now.q("accent"), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -281,8 +285,7 @@ def rounded_up(value: float) -> float:
 
 
 def _paint_whisker(painter: QPainter, left: float, right: float, y: float) -> None:
-    for colour, wide in (("base", 3.0), ("text", 1.2)):
-        painter.setPen(QPen(theme.current().q(colour), wide))
-        painter.drawLine(QLineF(left, y, right, y))
-        for x in (left, right):
-            painter.drawLine(QLineF(x, y - 3.5, x, y + 3.5))
+    painter.setPen(QPen(theme.current().q("text"), 1.2))
+    painter.drawLine(QLineF(left, y, right, y))
+    for x in (left, right):
+        painter.drawLine(QLineF(x, y - 3.5, x, y + 3.5))

@@ -25,7 +25,7 @@ from facelens.views.region_bars import EDGE, Bars, RegionBars
 from facelens.words import number, plural, tr
 
 LEAD = 22  # px of the number that leads
-WHOLE = 0.55  # how strong the part of the whole face is painted beside that of the patches
+WHOLE = 0.4  # how strong the part of the whole face is painted beside that of the patches
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ class PairHead(_Head):
     """The distance of a pair, what it decides, the sum it comes from, and the shares as a bar in two parts."""
 
     def __init__(self) -> None:
-        super().__init__(tr("Distance of the pair"), 114)
+        super().__init__(tr("Distance of the pair"), 110)
         self.blend: Blend | None = None
         self.setToolTip(tr("EMD: what it costs to move the patches. 1 − cos: how far the embeddings are apart."))
 
@@ -141,7 +141,7 @@ class PairHead(_Head):
 
     def bar(self) -> QRectF:
         """Where the two parts are."""
-        return self.line(79, 8)
+        return self.line(77, 8)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, now, blend = self.begin(), theme.current(), self.blend
@@ -157,10 +157,10 @@ class PairHead(_Head):
             (marks.right if blend.right else marks.wrong)(painter, mark, now)
             x += 22
         draw_text(painter, QRectF(x, lead.top(), lead.right() - x, 30), blend.decision(), "text2", 11)
-        draw_text(painter, self.line(56, 18), blend.formula(), "text2", 10 if self._tight(blend) else 11)
+        draw_text(painter, self.line(54, 18), blend.formula(), "text2", 10 if self._tight(blend) else 11)
         bar = self.bar()
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(now.q("accent", WHOLE - 0.15))
+        painter.setBrush(now.q("accent", WHOLE))
         painter.drawRoundedRect(bar, 2, 2)
         if blend.share > 0:
             patches = QRectF(bar.left(), bar.top(), bar.width() * blend.share, bar.height())
@@ -169,8 +169,8 @@ class PairHead(_Head):
             if blend.share < 1:
                 painter.fillRect(QRectF(patches.right() - 1, bar.top(), 2, bar.height()), now.q("base"))
         left, right = self._shares()
-        draw_text(painter, self.line(90, 16), left, "text3", 10)
-        draw_text(painter, self.line(90, 16), right, "text3", 10, align="right")
+        draw_text(painter, self.line(87, 16), left, "text3", 10)
+        draw_text(painter, self.line(87, 16), right, "text3", 10, align="right")
 
     def _tight(self, blend: Blend) -> bool:
         return text_width(blend.formula(), 11) > self.line(0, 0).width()

@@ -28,7 +28,7 @@ from facelens.words import number, tr
 
 EDGE = 12  # px at either side
 FACE, TOP = 70, 34  # px of a face, and over it
-HEIGHT = TOP + FACE + 52
+HEIGHT = TOP + FACE + 46
 MATE, QUERY, OTHER = range(3)
 
 
@@ -134,7 +134,7 @@ class WhyNot(PaintedFaces):
             return
         for place, (face, box) in enumerate(zip(self._ids, self.boxes())):
             self._paint_one(painter, place, face, box)
-        words = QRectF(EDGE, TOP + FACE + 22, self.width() - 2 * EDGE, 20)
+        words = QRectF(EDGE, TOP + FACE + 20, self.width() - 2 * EDGE, 20)
         draw_text(painter, words, self.sentence, "text2", 11)
 
     def _paint_one(self, painter: QPainter, place: int, face: int, box: QRectF) -> None:
@@ -154,7 +154,7 @@ class WhyNot(PaintedFaces):
             painter.drawRoundedRect(box.adjusted(-4, -4, 4, 4), 6, 6)
         under = QRectF(box.left(), box.bottom() + 4, box.width(), 14)
         named = (tr("mate"), tr("query"), tr("other"))[place]
-        draw_text(painter, under, named, "text3", 10)
+        draw_text(painter, under, named, "text3", 10, align="centre" if place == QUERY else "left")
         if place != QUERY:
             draw_text(painter, under, self._value(place), "text", 10, align="right")
 
