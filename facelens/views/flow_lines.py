@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 TOLD = 0.1  # shares from here on are printed
 DUST = 1e-6  # a share that is nothing but rounding
-WIDEST = 12.0  # px of all the mass of a patch
+WIDEST = 10.0  # px of all the mass of a patch
 THIN = 1.0  # px; no line is thinner
 CASING = 1.3  # px that the dark edge is wider
 BENT = 0.42  # of the way across: how far a line leaves its patch straight
@@ -99,7 +99,7 @@ def lines(
     They leave side by side, in the order in which they arrive, and pass over those that end before them in a row, but
     no higher than `top`.
     """
-    away, widest = start.center(), min(WIDEST, max(5.0, 0.45 * start.height()))
+    away, widest = start.center(), min(WIDEST, max(5.0, 0.4 * start.height()))
     widths = [max(THIN, share * widest) for share in shares]
     squeeze = min(1.0, widest / max(sum(widths), 1e-9))
     bends = []

@@ -290,13 +290,12 @@ class PlanExplorer(QWidget):
     def _arrange(self) -> None:
         """Views and switches to the room there is."""
         self._empty.setGeometry(self.rect())
-        for control in (self.tabs, self.over, self.cells):
-            control.setVisible(False)
-        if (sheet := self.sheet) is not None:
+        sheet, shown = self.sheet, set[QWidget]()
+        if sheet is not None:
             sheet.arrange(self.width(), self.height(), lower=self.tabs.value() == "below")
             if (line := sheet.places.tabs) is not None:
                 self.tabs.setGeometry(QRectF(line.topLeft(), self.tabs.sizeHint()).toRect())
-                self.tabs.setVisible(True)
+                shown.add(self.tabs)
             switches = [(view, control) for view, control in self._switches().items() if view in sheet.views]
             room = [control.unfolded_width() + BESIDE <= sheet.places.title(view).width() for view, control in switches]
             for view, control in switches:
@@ -304,9 +303,11 @@ class PlanExplorer(QWidget):
                 control.fold(not all(room))
                 wide = min(control.sizeHint().width(), int(line.width()))
                 control.setGeometry(round(line.left()), round(line.top()), wide, 22)
-                control.setVisible(True)
+                shown.add(control)
             if self._view not in sheet.views:
                 self._view = sheet.views[0]
+        for part in (self.tabs, self.over, self.cells):
+            part.setVisible(part in shown)
         self._repaint()
 
     def _switches(self) -> dict[str, Switch]:

@@ -111,7 +111,7 @@ def _start(place: int, count: int, room: float) -> float:
 
 
 def _bar(room: float) -> float:
-    return room - 1 if room >= 4 else max(room, 1.0)
+    return room - 1 if room >= 3 else max(room, 1.0)
 
 
 def _more(room: float) -> float:

@@ -43,17 +43,14 @@ def arranged(width: float, height: float, *, aspect: float, lower: bool) -> Plac
     """
     by_width = (width - 2 * EDGE - 2 * NARROW) / 3 / aspect
     words = 2 * PAD + 2 * TITLE + CAPTION + KEY
-    high = int(min(by_width, (height - words) / 2, MOST))
-    if high >= ENOUGH:
-        rows, used, tabs = (FACES, BELOW), words + 2 * high, 0
-    else:
+    high, rows, tabs = int(min(by_width, (height - words) / 2, MOST)), [FACES, BELOW], 0
+    if high < ENOUGH:
         words = 2 * PAD + TABS + TITLE + KEY + CAPTION
-        high = max(1, int(min(by_width, height - words, MOST)))
-        rows, used, tabs = (BELOW if lower else FACES,), words + high, TABS
+        high, rows, tabs = max(1, int(min(by_width, height - words, MOST))), [BELOW if lower else FACES], TABS
     wide = int(high * aspect)
     gap = int(min(WIDE, (width - 2 * EDGE - 3 * wide) / 2))
     left = int((width - 3 * wide - 2 * gap) / 2)
-    top = PAD + max(0, int((height - used) / 2))
+    top = PAD + max(0, int((height - words - len(rows) * high) / 2))
     boxes: dict[str, QRectF] = {}
     y = top + tabs
     caption = QRectF()

@@ -132,7 +132,7 @@ class PlanSheet:
         """What the matrix shows: values, limits, and what they are."""
         shown = self.shown
         values = {"flow": shown.flow, "cost": shown.costs, "distance": shown.distance}[self.cells]
-        unit = {"flow": tr("mass"), "cost": tr("of the EMD"), "distance": tr("1 − cos")}[self.cells]
+        unit = {"flow": tr("mass"), "cost": tr("cost"), "distance": tr("1 − cos")}[self.cells]
         low = float(values.min()) if self.cells == "distance" else 0.0
         return values, (low, float(values.max())), unit
 
