@@ -103,6 +103,7 @@ def test_bars_have_their_lengths_and_differences_their_signs(ledger: RegionLedge
         y, ends = round(bars.track(region).center().y()), (bars.spot(start, region), bars.spot(end, region))
         return {QColor(image.pixel(QPoint(x, y))).name() for x in range(round(ends[0]) + 3, round(ends[1]) - 2)}
 
+    assert bars.spot(0.15, EYES) == pytest.approx(bars.track(EYES).right())  # a round number beyond the largest
     assert colours(EYES, 0.0, 0.071) == {now.accent}
     assert colours(EYES, 0.071, 0.14) == {now.line}
     tick = QPoint(round(bars.spot(0.148, EYES)), round(bars.track(EYES).top()) - 2)
