@@ -210,7 +210,7 @@ def compare(a: Retrieval, b: Retrieval, *, resamples: int = RESAMPLES, seed: int
         measures[name] = Measure.none(why)
         if not why:
             differences[name] = per_query(new, name) - per_query(old, name), counted
-    measures |= _means(differences, old.identity, rates=False, resamples=resamples, seed=seed)
+    measures |= means(differences, old.identity, rates=False, resamples=resamples, seed=seed)
     return Paired(measures, len(lines_a), tuple(notes))
 
 
@@ -408,7 +408,7 @@ def _take(queries: Queries, lines: NDArray[np.int64]) -> Queries:
 # Means
 
 
-def _means(
+def means(
     values: Mapping[str, tuple[NDArray[np.float64], NDArray[np.bool_]]],
     identity: NDArray[np.int32],
     *,
@@ -474,7 +474,7 @@ def _measures(
         elif kind == "Recall":
             counted = everybody if recall_of_all else counting
         values[name] = per_query(every, name), counted
-    found = short | _means(values, every.identity, resamples=resamples, seed=seed)
+    found = short | means(values, every.identity, resamples=resamples, seed=seed)
     return {name: found[name] for name in names}
 
 

@@ -9,8 +9,11 @@ Shapes      maps (C, rows, columns) float32, rounded as the cache keeps them; fe
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -24,8 +27,10 @@ from facelens.features.feed import feed_face, placed_face
 from facelens.features.patches import BLOCK, Maps, PatchCache
 from facelens.features.store import fingerprint, picture_keys
 from facelens.images import quarantine
+from facelens.images.decode import PictureError
 from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.images.occlusion import CLEAR, Occlusion, moved, painted
+from facelens.images.quarantine import Guard
 from facelens.progress import Tick, silent
 from facelens.words import escaped, tr
 
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from facelens.features.library import Inspection
 
 MEMORY = 64 << 20  # bytes of maps of one layer; what is asked for again and again is kept ready by who asks
+TOGETHER = 32  # painted pictures that are encoded at once
 ENCODERS, CACHES, LOOKS, CROPS = 2, 4, 32, 256  # how many of each stay
 
 Key = TypeVar("Key", bound=Hashable)
@@ -191,7 +197,7 @@ def maps(
     tick(0, len(todo), note)
     try:
         with (
-            quarantine.guarded(faces, quarantined, watch=multiprocessing.parent_process() is not None) as guard,
+            _guarded(faces, quarantined) as guard,
             extract.encoding(faces, todo, net.encoder, patches=True, guard=guard) as run,
         ):
             for fed, told in run.batches:
@@ -209,31 +215,85 @@ def maps(
     return Found(found, tuple(skipped))
 
 
-def look(faces: FaceSet, row: int, net: Network, *, occlusion: Occlusion = CLEAR) -> Look:
+def look(
+    faces: FaceSet, row: int, net: Network, *, occlusion: Occlusion = CLEAR, quarantined: Path | None = None
+) -> Look:
     """One face as the network sees it, with something painted on it or not."""
 
     def made() -> Look:
-        seen = shown(faces, row, net.card, occlusion=occlusion)
-        told = net.encoder(seen.crop[None].copy(), patches=True)
-        if told.patches is None:
-            raise _none(net.card)
-        return Look(seen, told.vectors[0], told.patches[0])
+        seen = shown(faces, row, net.card, occlusion=occlusion, quarantined=quarantined)
+        return _seen([seen], net)[0]
 
     model = (net.seen.sha256, net.seen.card.patch_layer)
     return _looks.get((*_name(faces, row, net.card), *model, occlusion), made)
 
 
-def shown(faces: FaceSet, row: int, card: Card, *, occlusion: Occlusion = CLEAR) -> Shown:
+def looks(
+    faces: FaceSet,
+    rows: Rows,
+    net: Network,
+    *,
+    occlusion: Occlusion = CLEAR,
+    quarantined: Path | None = None,
+    tick: Tick = silent,
+) -> list[Look | str]:
+    """Several faces as the network sees them, in the order of `rows`; the reason where there is no picture."""
+    found: list[Look | str] = []
+    with _guarded(faces, quarantined) as guard, ThreadPoolExecutor(max(2, os.cpu_count() or 2), "feed") as pool:
+        for start in range(0, len(rows), TOGETHER):
+            tick(start, len(rows))
+            some = rows[start : start + TOGETHER].tolist()
+            fed = list(pool.map(lambda row: _shown(faces, row, net.card, occlusion, guard), some))
+            told = iter(_seen([one for one in fed if isinstance(one, Shown)], net))
+            found += [next(told) if isinstance(one, Shown) else one for one in fed]
+    return found
+
+
+def _seen(pictures: Sequence[Shown], net: Network) -> list[Look]:
+    if not pictures:
+        return []
+    told = net.encoder(np.stack([one.crop for one in pictures]), patches=True)
+    if told.patches is None:
+        raise _none(net.card)
+    return [Look(*each) for each in zip(pictures, told.vectors, told.patches)]
+
+
+def shown(
+    faces: FaceSet, row: int, card: Card, *, occlusion: Occlusion = CLEAR, quarantined: Path | None = None
+) -> Shown:
     """One face as a network is shown it, and its five points there; PictureError where no picture comes out."""
 
     def made() -> Shown:
-        crop, points, face = feed_face(faces, row, card), placed_face(faces, row, card), int(faces.ids[row])
-        if occlusion.clear:
-            return Shown(crop, points)
-        after = None if points is None else moved(points, card.size, occlusion, face=face)
-        return Shown(painted(crop, occlusion, face=face, landmarks=points), after)
+        with _guarded(faces, quarantined) as guard:
+            found = _shown(faces, row, card, occlusion, guard)
+        if isinstance(found, str):
+            message = tr("{name} cannot be shown to a network: {why}.", name=faces.file_name(row), why=found)
+            raise PictureError(message, reason=found, hint=tr("Run the doctor on this gallery."))
+        return found
 
     return _crops.get((*_name(faces, row, card), occlusion), made)
+
+
+def _shown(faces: FaceSet, row: int, card: Card, occlusion: Occlusion, guard: Guard) -> Shown | str:
+    """The face, or why there is none."""
+    if why := guard.why(row):
+        return why
+    try:
+        with guard.reading(row):
+            crop, points = feed_face(faces, row, card), placed_face(faces, row, card)
+    except PictureError as error:
+        return error.reason
+    except InputError as error:
+        return error.message
+    if occlusion.clear:
+        return Shown(crop, points)
+    face = int(faces.ids[row])
+    after = None if points is None else moved(points, card.size, occlusion, face=face)
+    return Shown(painted(crop, occlusion, face=face, landmarks=points), after)
+
+
+def _guarded(faces: FaceSet, quarantined: Path | None) -> AbstractContextManager[Guard]:
+    return quarantine.guarded(faces, quarantined, watch=multiprocessing.parent_process() is not None)
 
 
 def _name(faces: FaceSet, row: int, card: Card) -> tuple[object, ...]:

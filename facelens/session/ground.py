@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from facelens.errors import InputError
 from facelens.features import patching
 from facelens.features.featureset import FeatureSet
 from facelens.features.feed import placed_face
-from facelens.features.patching import Model, Network, Recent, Shown
+from facelens.features.patching import Look, Model, Network, Recent, Shown
 from facelens.features.store import picture_keys
 from facelens.images import dense
 from facelens.images.faceset import FaceSet, Ids
@@ -40,10 +41,11 @@ Floats = NDArray[np.float32]
 class Asked:
     """The face that is searched for."""
 
+    face: int  # id
     sets: PatchSets  # one
-    shown: Shown
-    occlusion: Occlusion
     person: int  # its code among the identities of the gallery, -1: nobody there
+    shown: Shown | None
+    occlusion: Occlusion
 
 
 class Ground:
@@ -65,7 +67,7 @@ class Ground:
         self.faces, self.plan, self.folder, self.quarantined = faces, plan, folder, quarantined
         self.net: Network = patching.network(model, layer=plan.layer)
         self.features = _resident(features)
-        self.broken: dict[int, str] = {}  # face -> why it gives no patches
+        self.broken: dict[int, str] = {}  # face -> the name of its file, which gives no patches
         self._landmarks = 0  # most that were known of a face
         kept = patching.cache(faces, self.net, folder)
         self._shelf = _shelves.get((kept.folder, kept.of, plan.grid), _Shelf)
@@ -76,24 +78,58 @@ class Ground:
         row = home.row_of(query)
         if row is None:
             raise InputError(tr("The face that is searched for is not there."), hint=tr("Choose another one."))
-        shown = patching.shown(home, row, self.net.card, occlusion=occlusion)
-        person = int(self.faces.identity.codes[row]) if queries is None else _code(self.faces, home.identity.name(row))
+        shown = patching.shown(home, row, self.net.card, occlusion=occlusion, quarantined=self.quarantined)
         if queries is None and occlusion.clear and self.features.rows_of(np.array([query]))[1].all():
-            sets, _ = self.sets(np.array([query], np.int64), tick=tick)
-            if len(sets):
-                return Asked(sets, shown, occlusion, person)
-        seen = patching.look(home, row, self.net, occlusion=occlusion)
-        name = np.array([query if occlusion.clear else -1], np.int64)
-        sets = sets_of(name, seen.map[None], seen.vector[None], grid=self.plan.grid)
+            sets, gone = self.sets(np.array([query], np.int64), tick=tick)
+            if not len(gone):
+                return Asked(query, sets, self._person(home, row), shown, occlusion)
+        look = patching.look(home, row, self.net, occlusion=occlusion, quarantined=self.quarantined)
+        return self._looked(home, row, look, occlusion)
+
+    def several(
+        self, ids: Ids, *, occlusion: Occlusion, queries: FaceSet | None = None, tick: Tick = silent
+    ) -> list[Asked]:
+        """As `asked`, many at once; those without a picture are in `broken`, and nothing is shown of clear ones."""
+        home = self.faces if queries is None else queries
+        if queries is None and occlusion.clear:
+            usable = ids[self.features.rows_of(ids)[1]]
+            sets, _ = self.sets(usable, tick=tick)
+            rows = home.rows_of(sets.ids).tolist()
+            ones = (sets.take(slice(n, n + 1)) for n in range(len(sets)))
+            return [
+                Asked(int(one.ids[0]), one, self._person(home, row), None, occlusion) for one, row in zip(ones, rows)
+            ]
+        found, rows = [], home.rows_of(ids)
+        looks = patching.looks(home, rows, self.net, occlusion=occlusion, quarantined=self.quarantined, tick=tick)
+        for row, look in zip(rows.tolist(), looks):
+            if isinstance(look, str):
+                self._note(home, [int(home.ids[row])])
+            else:
+                found.append(self._looked(home, row, look, occlusion))
+        return found
+
+    def _looked(self, home: FaceSet, row: int, look: Look, occlusion: Occlusion) -> Asked:
+        """A face that is not one of the gallery as it is."""
+        name = np.array([home.ids[row] if occlusion.clear else -1], np.int64)
+        sets = sets_of(name, look.map[None], look.vector[None], grid=self.plan.grid)
         if self.plan.weights == "lmk":
             sets = replace(sets, points=self._counted(home, row, sets.grid, occlusion)[None])
-        return Asked(sets, shown, occlusion, person)
+        return Asked(int(home.ids[row]), sets, self._person(home, row), look.shown, occlusion)
+
+    def _person(self, home: FaceSet, row: int) -> int:
+        if home is self.faces:
+            return int(home.identity.codes[row])
+        return self._codes.get(home.identity.name(row), -1)
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {name: code for code, name in enumerate(self.faces.identity.names)}
 
     def shown(self, face: int) -> Shown:
         """A face of the gallery as the network saw it."""
         row = self.faces.row_of(face)
         assert row is not None
-        return patching.shown(self.faces, row, self.net.card)
+        return patching.shown(self.faces, row, self.net.card, quarantined=self.quarantined)
 
     def sets(self, ids: Ids, *, tick: Tick = silent) -> tuple[PatchSets, Ids]:
         """The patches of faces of the gallery, and the faces that give none: see `broken`."""
@@ -110,7 +146,7 @@ class Ground:
                 quarantined=self.quarantined,
                 tick=tick,
             )
-            self.broken |= dict(found.skipped)
+            self._note(self.faces, [face for face, _ in found.skipped])
             if found.maps:
                 made = _patches(found.maps, self.plan.grid)
                 self._shelf.grid = made.grid
@@ -135,19 +171,23 @@ class Ground:
         """What there is to say about pictures and landmarks that were missed."""
         found = []
         if self.broken:
-            rows = self.faces.rows_of(np.array(list(self.broken), np.int64))
-            names = ", ".join(self.faces.file_name(row) for row in rows[:NAMED].tolist())
+            names = ", ".join([*self.broken.values()][:NAMED])
             told = plural(
-                len(rows),
+                len(self.broken),
                 "{n} picture gives no patches and is left out",
                 "{n} pictures give no patches and are left out",
             )
-            found.append(f"{told}: {names}{', …' if len(rows) > NAMED else ''}.")
+            found.append(f"{told}: {names}{', …' if len(self.broken) > NAMED else ''}.")
         if self.plan.weights == "lmk" and not self._landmarks:
             found.append(tr("No landmarks are known, so all patches weigh the same."))
         elif self.plan.weights == "lmk" and self._landmarks <= FEW:
             found.append(tr("Only {n} landmarks of a face are known, which is few to weigh patches by.", n=FEW))
         return tuple(found)
+
+    def _note(self, home: FaceSet, ids: list[int]) -> None:
+        self.broken |= {
+            int(home.ids[row]): home.file_name(row) for row in home.rows_of(np.array(ids, np.int64)).tolist()
+        }
 
     def _points(self, face: int, key: int) -> Floats:
         kept = self._shelf.points.get(face)
@@ -215,15 +255,22 @@ class FirstStage:
         """Which of some faces show the person that is searched for."""
         return np.isin(ids, self.ids[self._right])
 
+    def right_ranks(self) -> NDArray[np.int64]:
+        """The ranks of all right faces, ascending."""
+        right = np.flatnonzero(self._right & self._in)
+        return np.sort([self._rank(place) for place in right.tolist()]).astype(np.int64)
+
     def first_right(self) -> tuple[int, int]:
         """Rank and id of the first right face; (0, -1) where there is none."""
         right = np.flatnonzero(self._right & self._in)
         if not len(right):
             return 0, -1
         place = int(right[np.argmax(self._score[right])])
-        best = self._score[place]
-        ahead = np.count_nonzero(self._score > best) + np.count_nonzero(self._score[:place] == best)
-        return int(ahead) + 1, int(self.ids[place])
+        return self._rank(place), int(self.ids[place])
+
+    def _rank(self, place: int) -> int:
+        score = self._score[place]
+        return 1 + int(np.count_nonzero(self._score > score) + np.count_nonzero(self._score[:place] == score))
 
 
 # What stays in the process
@@ -285,14 +332,6 @@ def _cosines(features: FeatureSet, unit: Floats) -> Floats:
             found[some] = features.vectors[some] @ unit / features.norms[some]
     found[np.isin(features.ids, features.invalid)] = np.nan
     return found
-
-
-def _code(faces: FaceSet, name: str) -> int:
-    """The code of a person of another gallery in this one, -1 where nobody has that name."""
-    try:
-        return faces.identity.names.index(name) if name else -1
-    except ValueError:
-        return -1
 
 
 def _patches(maps: dict[int, Floats], grid: Grid | None) -> PatchSets:

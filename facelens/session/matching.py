@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import reranking
-from facelens.analyses.plan import MatchPlan
-from facelens.analyses.reranking import Explained, Reranked
+from facelens.analyses import reranking, transport
+from facelens.analyses.patch_sets import PatchSets
+from facelens.analyses.plan import PATCH_WEIGHTS, RESAMPLES, MatchPlan
+from facelens.analyses.reranking import Explained, Reranked, Sweep
+from facelens.analyses.sweeping import ALPHAS, Line, Tally
 from facelens.errors import InputError
 from facelens.features import patching
 from facelens.features import saliency as salience
 from facelens.features.featureset import FeatureSet
 from facelens.features.patching import Model, Shown
 from facelens.features.saliency import Deletion
+from facelens.images import dense
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import CLEAR, Occlusion
-from facelens.progress import Tick, part_of, silent
+from facelens.progress import Tick, offer, part_of, silent
 from facelens.session.ground import Asked, FirstStage, Ground
-from facelens.words import number, tr
+from facelens.words import number, plural, tr
 
 TOGETHER = 256  # faces whose patches are worked on at once
+BLOCK = 64  # queries that are encoded together
+TELL = 1.0  # seconds between results of a sweep that are offered
 GRID = (7, 7)  # of saliency where a model has no patches
 MANY = 50_000  # faces x patches from which on a search of all of them is warned about
 
@@ -85,6 +92,7 @@ def search(
     found = _reranked(ground, asked, first, plan, tick=tick)
     rank, mate = first.first_right()
     notes = (*ground.notes(), *_all_of_them(plan, found))
+    assert asked.shown is not None
     return Searched(
         found, first.is_right(found.ids), len(first), rank, mate, asked.shown, occlusion=asked.occlusion, notes=notes
     )
@@ -112,6 +120,7 @@ def explain(
         raise InputError(" ".join(ground.notes()), hint=tr("Choose another face of the gallery."))
     cosine = float(asked.sets.embedding[0].astype(np.float64) @ sets.embedding[0].astype(np.float64))
     found = reranking.explain(asked.sets, sets, plan, cosine=cosine)
+    assert asked.shown is not None
     return Pair(found, asked.shown, ground.shown(gallery), ground.notes())
 
 
@@ -178,20 +187,178 @@ def saliency(
     return Salient(kind, values, check, shown)
 
 
-def _reranked(ground: Ground, asked: Asked, first: FirstStage, plan: MatchPlan, *, tick: Tick) -> Reranked:
-    """The shortlist by patches; where pictures turn out to be broken, others take their place."""
+def sweep(
+    faces: FaceSet,
+    plan: MatchPlan,
+    *,
+    features: FeatureSet,
+    model: Model,
+    folder: Path,
+    occlusion: Occlusion | None = None,
+    excluded: Ids | None = None,
+    queries: FaceSet | None = None,
+    among: Ids | None = None,
+    original: bool = False,
+    weights: Sequence[str] = (),
+    alphas: Sequence[float] = ALPHAS,
+    quarantined: Path | None = None,
+    tick: Tick = silent,
+) -> Sweep:
+    """Search for many faces, and say what the second stage does at every alpha and with every way to weigh patches.
+
+    Searched for are the faces `among` of the gallery or of `queries`; without, all of `queries`, or all of the gallery
+    that are not excluded and have another picture there. Results so far are offered now and then. `weights` are by
+    default all that can be used. Others as for `search`.
+    """
+    asked = occlusion or CLEAR
+    without = np.zeros(0, np.int64) if excluded is None else np.asarray(excluded, np.int64)
+    ids = _searched_for(faces, features, without) if queries is None else queries.ids
+    ids = ids if among is None else np.asarray(among, np.int64)
+    if not len(ids):
+        raise InputError(
+            tr("There is nobody to search for: no person has two pictures."), hint=tr("Choose a gallery with names.")
+        )
+    kinds = tuple(weights) or _weights(faces if queries is None else queries, plan)
+    if "lmk" in kinds:
+        plan = replace(plan, weights="lmk")  # so that landmarks are looked up
+    ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
+    own = queries is None and (asked.clear or not original)
+    tally = Tally((), tuple(alphas))
+    searched = 0
+
+    def so_far(*, complete: bool) -> Sweep:
+        return tally.sweep(
+            occlusion="" if asked.clear else asked.kind,
+            gallery=searched,
+            shortlist=plan.shortlist,
+            solver=plan.solver,
+            how=_how(
+                len(tally), searched, own=own, apart=queries is not None, excluded=bool(np.isin(ids, without).all())
+            ),
+            complete=complete,
+            notes=ground.notes(),
+            resamples=RESAMPLES if complete else 0,
+        )
+
+    told = time.monotonic()
+    for start in range(0, len(ids), BLOCK):
+        here = _Aside(tick, start, len(ids))
+        several = ground.several(ids[start : start + BLOCK], occlusion=asked, queries=queries, tick=here)
+        firsts = [FirstStage(ground, one, without=np.append(without, one.face) if own else without) for one in several]
+        lists = [first.shortlist(plan.shortlist or len(first))[0] for first in firsts]
+        if plan.shortlist and lists:
+            ground.sets(np.unique(np.concatenate(lists)), tick=here)  # all pictures in one go
+        for place, (one, first) in enumerate(zip(several, firsts)):
+            if not tally.weights:
+                tally.weights = tuple(kind for kind in kinds if kind != "cc" or _fits(one))
+            tally.add(_line(ground, one, first, plan, weights=tally.weights, tick=here))
+            searched = max(searched, len(first))
+            tick(start + place + 1, len(ids))
+            if time.monotonic() - told > TELL:
+                offer(tick, so_far(complete=False))
+                told = time.monotonic()
+    return so_far(complete=True)
+
+
+class _Aside:
+    """The tick of what is done for some queries of many: it listens, and counts nothing."""
+
+    def __init__(self, tick: Tick, done: int, total: int) -> None:
+        self._tick, self._done, self._total = tick, done, total
+
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        self._tick(self._done, self._total, note)
+
+
+def _searched_for(faces: FaceSet, features: FeatureSet, without: Ids) -> Ids:
+    """Faces with a vector whose person has another one."""
+    _, known = features.rows_of(faces.ids)
+    codes = np.where(known & ~np.isin(faces.ids, without), faces.identity.codes, -1)
+    counts = np.bincount(codes[codes >= 0], minlength=len(faces.identity.names))
+    found: Ids = faces.ids[(codes >= 0) & (counts[codes] > 1)]
+    return found
+
+
+def _weights(home: FaceSet, plan: MatchPlan) -> tuple[str, ...]:
+    """All ways to weigh patches that say something here, the one of the plan first."""
+    known = home.landmarks is not None or dense.points(home, np.arange(min(len(home), 1))) is not None
+    usable = [kind for kind in PATCH_WEIGHTS if kind != "lmk" or known]
+    return tuple(sorted(usable, key=lambda kind: kind != plan.weights))
+
+
+def _fits(asked: Asked) -> bool:
+    return bool(asked.sets.embedding.shape[1] == asked.sets.patches.shape[2])
+
+
+def _line(
+    ground: Ground, asked: Asked, first: FirstStage, plan: MatchPlan, *, weights: Sequence[str], tick: Tick
+) -> Line:
+    parts: dict[str, list[NDArray[np.float64]]] = {kind: [] for kind in weights}
+
+    def match(sets: PatchSets, cosine: NDArray[np.float64]) -> None:
+        found = transport.tables(asked.sets, sets)
+        for kind in weights:
+            u, v = transport.masses(found, kind=kind)
+            parts[kind].append(transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon).cost)
+
+    def again() -> None:
+        for kind in weights:
+            parts[kind].clear()
+
+    ids, cosine = _second_stage(ground, first, plan, match=match, again=again, tick=tick)
+    emd = {kind: np.concatenate([np.zeros(0), *some]) for kind, some in parts.items()}
+    right, ranks = first.is_right(ids), first.right_ranks()
+    return Line(asked.face, asked.person, cosine, emd, right, ranks[ranks > len(ids)])
+
+
+def _how(n: int, gallery: int, *, own: bool, apart: bool, excluded: bool) -> str:
+    asked = plural(n, "{n} face is searched for", "{n} faces are searched for")
+    if apart:
+        where = tr("in a gallery of {n}", n=gallery)
+    elif excluded:
+        where = tr("among {n} others; no query is in the gallery", n=gallery)
+    elif own:
+        where = tr("among the {n} others; the clear picture of a query is not in the gallery", n=gallery)
+    else:
+        where = tr("among {n}; the clear picture of every query is in the gallery", n=gallery)
+    return tr("{asked} {where}.", asked=asked, where=where)
+
+
+def _second_stage(
+    ground: Ground,
+    first: FirstStage,
+    plan: MatchPlan,
+    *,
+    match: Callable[[PatchSets, NDArray[np.float64]], None],
+    again: Callable[[], None],
+    tick: Tick,
+) -> tuple[Ids, NDArray[np.float64]]:
+    """The shortlist and its cosines, `match`ed piece by piece; all `again` where pictures turn out to be broken.
+
+    Others take their place.
+    """
     while True:
         ids, cosine = first.shortlist(plan.shortlist or len(first))
-        parts: list[Reranked] = []
         for start in range(0, len(ids), TOGETHER):
             some = slice(start, start + TOGETHER)
             sets, gone = ground.sets(ids[some], tick=tick)
             if len(gone):
                 first.leave_out(gone)
+                again()
                 break
-            parts.append(reranking.rerank(asked.sets, sets, cosine[some], plan, tick=tick))
+            match(sets, cosine[some])
         else:
-            return _joined(parts, asked, plan)
+            return ids, cosine
+
+
+def _reranked(ground: Ground, asked: Asked, first: FirstStage, plan: MatchPlan, *, tick: Tick) -> Reranked:
+    parts: list[Reranked] = []
+
+    def match(sets: PatchSets, cosine: NDArray[np.float64]) -> None:
+        parts.append(reranking.rerank(asked.sets, sets, cosine, plan, tick=tick))
+
+    _second_stage(ground, first, plan, match=match, again=parts.clear, tick=tick)
+    return _joined(parts, asked, plan)
 
 
 def _joined(parts: list[Reranked], asked: Asked, plan: MatchPlan) -> Reranked:

@@ -14,7 +14,8 @@ import pytest
 from facelens.analyses import transport
 from facelens.analyses.patch_sets import averaged
 from facelens.analyses.plan import MatchPlan
-from facelens.errors import InputError
+from facelens.analyses.retrieval import retrieve
+from facelens.errors import Cancelled, InputError
 from facelens.features import patching
 from facelens.features.featureset import FeatureSet
 from facelens.features.feed import feed_face
@@ -234,6 +235,81 @@ def test_where_the_similarity_hangs(world: World) -> None:
     bare = Model(NET, patching.network(model()).card.changed(patch_layer="", grid=None))
     found = matching.saliency(faces, query, other, PLAN, **{**world.given, "model": bare})
     assert found.values.shape == matching.GRID
+
+
+@pytest.mark.parametrize("painted", [None, Occlusion("blocks", 0.5)])
+def test_a_sweep_is_many_searches(world: World, painted: Occlusion | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "TELL", 0.0)
+    monkeypatch.setattr(matching, "BLOCK", 6)
+    faces = world.faces
+    parts: list[Any] = []
+
+    class Tick:
+        def __init__(self) -> None:
+            self.seen: list[tuple[int, int]] = []
+
+        def __call__(self, done: int, total: int, note: str = "") -> None:
+            self.seen.append((done, total))
+
+        def partial(self, value: object) -> None:
+            parts.append(value)
+
+    tick = Tick()
+    found = matching.sweep(faces, PLAN, occlusion=painted, alphas=(0.0, 0.7), tick=tick, **world.given)
+    assert tick.seen[-1] == (20, 20) and [len(one.queries) for one in parts] == list(range(1, 21))
+    assert not parts[-1].complete and found.complete and found.occlusion == ("blocks" if painted else "")
+    assert "the clear picture of a query is not in the gallery" in found.how and found.gallery == 19
+    assert [row.weights for row in found.rows] == ["uniform", "apc", "sc distance", "sc similarity", "lmk"]
+    np.testing.assert_array_equal(found.queries, faces.ids)
+    for weights, row in (("uniform", found.rows[0]), ("apc", found.rows[1]), ("lmk", found.rows[4])):
+        plan = replace(PLAN, weights=weights)
+        for place in (0, 9, 19):
+            one = matching.search(faces, int(faces.ids[place]), plan, occlusion=painted, **world.given)
+            assert (found.ranks[place], row.ranks[1, place]) == (one.first, one.after(0.7))
+            assert row.ranks[0, place] == one.first
+
+
+def test_before_the_second_stage_it_is_retrieval(world: World) -> None:
+    faces, x = world.faces, world.features.vectors
+    found = matching.sweep(faces, replace(PLAN, shortlist=2), weights=("uniform",), **world.given)
+    ids, who = faces.ids, faces.identity.codes
+    wanted = retrieve(
+        x, x, query_ids=ids, gallery_ids=ids, query_identity=who, gallery_identity=who, same_set=True
+    ).measures
+    for name, one in found.before.items():
+        assert one.value == pytest.approx(wanted[name].value) and one.low == pytest.approx(wanted[name].low)
+
+
+def test_who_is_searched_for(world: World) -> None:
+    faces = world.faces
+    given: dict[str, Any] = {**world.given, "weights": ("uniform",), "alphas": (0.7,)}
+    firsts = faces.ids[::4]
+    apart = matching.sweep(faces, PLAN, among=firsts, excluded=firsts, **given)
+    assert apart.gallery == 15 and len(apart.queries) == 5 and "no query is in the gallery" in apart.how
+    stays = matching.sweep(faces, PLAN, among=firsts, original=True, occlusion=Occlusion("mask", 0.3), **given)
+    assert stays.gallery == 20 and "every query is in the gallery" in stays.how
+    others = faces.take(np.arange(0, 20, 5), name="others")
+    away = matching.sweep(faces, PLAN, queries=others, **given)
+    assert away.gallery == 20 and away.ranks.tolist() == [1] * 4  # each finds itself
+    lone = faces.take(np.arange(0, 20, 4))
+    alone = {**given, "features": replace_rows(world.features, lone.ids)}
+    with pytest.raises(InputError, match="nobody to search for"):
+        matching.sweep(lone, PLAN, **alone)
+
+
+def replace_rows(features: FeatureSet, ids: np.ndarray) -> FeatureSet:
+    rows, _ = features.rows_of(ids)
+    told = replace(features.provenance, fingerprint=f"{len(ids)} of them")
+    return FeatureSet(ids, np.array(features.vectors[rows]), told)
+
+
+def test_a_sweep_can_be_stopped(world: World) -> None:
+    def tick(done: int, total: int, note: str = "") -> None:
+        if done > 2:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        matching.sweep(world.faces, PLAN, tick=tick, **world.given)
 
 
 def test_everything_travels_between_processes(world: World) -> None:
