@@ -139,7 +139,8 @@ def tsne(
     """t-SNE from `start`. Cancelled between some dozen steps."""
     perplexity = min(perplexity, max(1.0, (len(x) - 1) / 3))
     start = start / max(float(start[:, 0].std()), 1e-9) * 1e-4
-    threads = min(8, os.cpu_count() or 1) if len(x) > 2_000 else 1  # few points: waiting for each other takes longer
+    # Threads wait for each other at every step, and burn time where others want the cores: never all of them.
+    threads = min(8, max(1, (os.cpu_count() or 1) // 2)) if len(x) > 2_000 else 1
     tick(0, 1000, tr("Loading t-SNE"))
     if engine() == "openTSNE":
         from openTSNE import TSNE
@@ -165,13 +166,14 @@ def tsne(
         ).fit(x)
         return np.array(made, np.float32)
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     class Talking(TSNE):  # type: ignore[misc]
         """It has no callback, but says now and then how far it is; more often this way."""
 
         _N_ITER_CHECK = 10
 
-    with contextlib.redirect_stdout(_Steps(tick)):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(_Steps(tick)), threadpool_limits(threads, user_api="openmp"):  # type: ignore[type-var]
         made = Talking(
             init=start.astype(np.float32),
             perplexity=perplexity,
