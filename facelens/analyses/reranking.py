@@ -119,7 +119,7 @@ def rerank(
     for first in range(0, k, TOGETHER):
         tick(first, k, tr("Matching patches"))
         some = slice(first, first + TOGETHER)
-        found = transport.tables(query, gallery.take(some))
+        found = transport.tables(query, gallery.take(some), kinds=(plan.weights,))
         u, v = transport.masses(found, kind=plan.weights)
         solved = transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon)
         emd[some], error[some] = solved.cost, solved.error
@@ -130,7 +130,7 @@ def rerank(
 
 def explain(query: PatchSets, gallery: PatchSets, plan: MatchPlan, *, cosine: float) -> Explained:
     """Why one face and another match as they do; the plan in full, in double precision."""
-    found = transport.tables(query, gallery)
+    found = transport.tables(query, gallery, kinds=(plan.weights,))
     u, v = (side[0] for side in transport.masses(found, kind=plan.weights))
     distance = 1 - query.patches[0].astype(np.float64) @ gallery.patches[0].astype(np.float64).T
     moved = transport.pair(distance, u, v, solver=plan.solver, epsilon=plan.epsilon)

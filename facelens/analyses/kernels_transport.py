@@ -1,0 +1,390 @@
+"""Compiled: what it costs to move the patches of one face to those of many others.
+
+`similarity` (k, R, C') float32 holds a table for each pair, of which the first C columns count; masses `a` (k, R) and
+`b` (k, C) have the same sum. What is found goes into arrays (k,), of the pairs `start` to `stop`, so that threads can
+share them. Which of the two faces the rows are makes no difference to it.
+
+The least cost: mass goes, from one row after the other, along the shortest way to a column that lacks some, back over
+mass that was placed before where that is shorter. Distances are whole numbers, so the plan is the best there is for
+them; the number of the column stands in their last bits, so that one minimum tells both how far it is and where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.compiling import compiled
+
+Whole = NDArray[Any]  # int32 or int64
+
+_jit, _quick = compiled(), compiled(fastmath=True)
+LANES = 16  # numbers in a vector of the processor: lines are filled up to a multiple of it
+FAR, FAR_64 = np.int32(1 << 30), np.int64(1 << 60)  # beyond all distances, which stay below a fourth of it
+LARGE, SMALL = np.float32(1e10), np.float32(1e-10)  # scalings beyond become part of the potentials
+NOTHING = np.float32(1e-38)
+OUTSIDE = np.float32(4)  # the distance of a column that takes no part
+
+
+@_jit
+def filled(n: int) -> int:
+    """How long a line of `n` is."""
+    return (n + LANES - 1) // LANES * LANES
+
+
+@_jit
+def bits_of(n: int) -> int:
+    """How many bits tell `n` places apart."""
+    bits = 0
+    while (1 << bits) < n:
+        bits += 1
+    return bits
+
+
+@_jit
+def shares(rows: int, columns: int) -> int:
+    """How many parts the mass is divided into: about 2^52, such that even masses are whole numbers."""
+    return (1 << 52) // (rows * columns) * (rows * columns)
+
+
+@_jit
+def whole(masses: NDArray[np.float64], total: int, out: NDArray[np.int64]) -> None:
+    """Masses with a sum of 1 as whole numbers with a sum of `total`."""
+    rest, most = total, 0
+    for i in range(len(masses)):
+        out[i] = np.int64(masses[i] * total + 0.5)
+        rest -= out[i]
+        most = i if out[i] > out[most] else most
+    out[most] += rest
+
+
+@_jit
+def route(
+    distance: Whole,
+    far: Any,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    amount: NDArray[np.int64],
+    count: NDArray[np.int32],
+) -> Whole:
+    """The plan of least cost of one pair; `a` and `b`, whole numbers with the same sum, are used up.
+
+    `distance` (R, W) has the column in its last bits, and is `far` beyond the last column. Column j gets `amount[j, t]`
+    from row `rows[j, t]`, t < `count[j]`. Returned are the potentials of the columns, shifted as `distance` is.
+    """
+    kind = distance.dtype.type
+    R, W = distance.shape
+    mask = kind((1 << bits_of(W)) - 1)
+    shut = kind(-far - far // 4)
+    # Each on its own: lines of one array are not told apart by the compiler, which then takes number after number.
+    g, by = np.full(W, far, distance.dtype), np.zeros(W, distance.dtype)
+    left, short, seen = np.empty(W, distance.dtype), np.empty(W, distance.dtype), np.empty(W, distance.dtype)
+    via, slot, reached = np.empty(R, np.int32), np.empty(R, np.int32), np.full(R, -1, np.int32)
+    count[:] = 0
+    for i in range(R):
+        if a[i] > 0:
+            for j in range(W):
+                less = distance[i, j] < g[j]
+                g[j] = distance[i, j] if less else g[j]
+                by[j] = kind(i) if less else by[j]
+    for j in range(len(b)):  # each column takes what its nearest row has
+        g[j] -= j
+        i = by[j]
+        moved = min(a[i], b[j])
+        if moved > 0:
+            rows[j, 0], amount[j, 0], count[j] = i, moved, 1
+            a[i] -= moved
+            b[j] -= moved
+    g[len(b) :] = 0
+    turn = -1
+    for s in range(R):
+        while a[s] > 0:
+            turn += 1
+            reached[s] = turn
+            steps = 0
+            best = far
+            for j in range(W):
+                left[j] = g[j]
+                by[j] = kind(s)
+            for j in range(W):
+                x = kind(distance[s, j] - g[j])
+                short[j] = x
+                best = min(best, x)
+            while True:
+                end = best & mask
+                length = kind(best - end)
+                if b[end] > 0:
+                    break
+                short[end], left[end] = far, shut
+                seen[steps] = best
+                steps += 1
+                new = False
+                for t in range(count[end]):
+                    i = rows[end, t]
+                    if reached[i] == turn:
+                        continue
+                    reached[i], via[i], slot[i] = turn, end, t
+                    base = kind(length - (distance[i, end] - end - g[end]))
+                    best = far
+                    for j in range(W):
+                        x = kind(base + distance[i, j] - left[j])
+                        less = x < short[j]
+                        y = x if less else short[j]
+                        short[j] = y
+                        by[j] = kind(i) if less else by[j]
+                        best = min(best, y)
+                    new = True
+                if not new:
+                    best = far
+                    for j in range(W):
+                        best = min(best, short[j])
+            for step in range(steps):
+                j = seen[step] & mask
+                g[j] += seen[step] - j - length
+            moved = min(a[s], b[end])
+            i = by[end]
+            while i != s:
+                moved = min(moved, amount[via[i], slot[i]])
+                i = by[via[i]]
+            a[s] -= moved
+            b[end] -= moved
+            j = end
+            while True:
+                i = by[j]
+                t = 0
+                while t < count[j] and rows[j, t] != i:
+                    t += 1
+                if t == count[j]:
+                    rows[j, t], amount[j, t] = i, 0
+                    count[j] += 1
+                amount[j, t] += moved
+                if i == s:
+                    break
+                j, t = via[i], slot[i]
+                amount[j, t] -= moved
+                if amount[j, t] == 0:
+                    count[j] -= 1
+                    rows[j, t], amount[j, t] = rows[j, count[j]], amount[j, count[j]]
+    return g
+
+
+@_jit
+def least(
+    similarity: NDArray[np.float32],
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    start: int,
+    stop: int,
+) -> None:
+    """Into `cost` the least one, to 2^-20 where there are up to 128 columns; what was left out is far smaller."""
+    R, C = similarity.shape[1], b.shape[1]
+    W = filled(C)
+    bits = bits_of(W)
+    step = np.float32(1 << (27 - bits))
+    total = shares(R, C)
+    distance = np.empty((R, W), np.int32)
+    distance[:] = FAR
+    rows, amount, count = np.empty((W, R), np.int32), np.empty((W, R), np.int64), np.empty(W, np.int32)
+    supply, demand = np.empty(R, np.int64), np.empty(C, np.int64)
+    for p in range(start, stop):
+        for i in range(R):
+            for j in range(C):
+                d = np.int32((np.float32(1) - similarity[p, i, j]) * step)
+                distance[i, j] = (np.int32(max(d, np.int32(0))) << bits) | np.int32(j)
+        whole(a[p], total, supply)
+        whole(b[p], total, demand)
+        route(distance, FAR, supply, demand, rows, amount, count)
+        spent = 0.0
+        for j in range(C):
+            for t in range(count[j]):
+                spent += amount[j, t] * (1.0 - np.float64(similarity[p, rows[j, t], j]))
+        cost[p] = spent / total
+
+
+@_quick
+def _powers(x: NDArray[np.float32], out: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
+    """2^x of numbers up to 0, to 2e-7 of it; `scale` is room to work."""
+    exponent = scale.view(np.int32)
+    for j in range(len(x)):
+        y = max(x[j], np.float32(-126))
+        down = np.floor(y)
+        z = y - down
+        power = np.float32(1.8775767e-3)
+        power = power * z + np.float32(8.9893397e-3)
+        power = power * z + np.float32(5.5826318e-2)
+        power = power * z + np.float32(2.4015361e-1)
+        power = power * z + np.float32(6.9315308e-1)
+        out[j] = power * z + np.float32(9.9999994e-1)
+        exponent[j] = (np.int32(down) + np.int32(127)) << 23
+    for j in range(len(x)):
+        out[j] *= scale[j]
+
+
+@_quick
+def _kernel(
+    distance: NDArray[np.float32],
+    f: NDArray[np.float64],
+    g: NDArray[np.float64],
+    epsilon: float,
+    kernel: NDArray[np.float32],
+) -> None:
+    """exp((f + g - distance) / epsilon)."""
+    scale = np.float32(1.4426950408889634 / epsilon)
+    line, room = np.empty(len(g), np.float32), np.empty(len(g), np.float32)
+    for i in range(len(distance)):
+        for j in range(len(g)):
+            line[j] = np.float32(f[i] + g[j] - distance[i, j]) * scale
+        _powers(line, kernel[i], room)
+
+
+@_quick
+def smooth(
+    similarity: NDArray[np.float32],
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    epsilon: float,
+    most: int,
+    tolerance: float,
+    cost: NDArray[np.float64],
+    error: NDArray[np.float64],
+    rounds: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """Scale rows and columns in turn until the sums of rows hold to `tolerance`, at most `most` times.
+
+    The first potentials leave a 1 in every row and column of the kernel, and scalings that grow become part of them,
+    so nothing is lost however small `epsilon` is.
+    """
+    R, C = similarity.shape[1], b.shape[1]
+    W = filled(C)
+    distance, kernel = np.empty((R, W), np.float32), np.empty((R, W), np.float32)
+    f, g = np.empty(R, np.float64), np.empty(W, np.float64)
+    c, v, sums, out = np.empty(W, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32), np.empty(W, np.float32)
+    r, u = np.empty(R, np.float32), np.empty(R, np.float32)
+    for p in range(start, stop):
+        u[:] = a[p]
+        v[:C] = b[p]
+        c[:] = 0
+        sums[:] = OUTSIDE
+        for j in range(C):
+            out[j] = OUTSIDE if v[j] == 0 else np.float32(0)
+        for i in range(R):
+            low = OUTSIDE
+            for j in range(C):
+                d = max(np.float32(1) - similarity[p, i, j], out[j])
+                distance[i, j] = d
+                low = min(low, d)
+            distance[i, C:] = OUTSIDE
+            f[i] = low
+            if u[i] > 0:
+                for j in range(W):
+                    sums[j] = min(sums[j], distance[i, j] - low)
+        for j in range(W):
+            g[j] = sums[j]
+            c[j] = np.float32(1) if v[j] > 0 else np.float32(0)
+        _kernel(distance, f, g, epsilon, kernel)
+        r[:] = 0
+        done = 0
+        while done < most:
+            done += 1
+            off, low, high = np.float32(0), LARGE, SMALL
+            sums[:] = 0
+            for i in range(R):
+                s = np.float32(0)
+                for j in range(W):
+                    s += kernel[i, j] * c[j]
+                off = max(off, abs(r[i] * s - u[i]))
+                scale = u[i] / max(s, NOTHING)
+                r[i] = scale
+                low = min(low, scale if u[i] > 0 else LARGE)
+                high = max(high, scale)
+                for j in range(W):
+                    sums[j] += scale * kernel[i, j]
+            for j in range(W):
+                c[j] = v[j] / max(sums[j], NOTHING)
+            if off < tolerance:
+                break
+            if low < SMALL or high > LARGE:
+                for i in range(R):
+                    f[i] += epsilon * np.log(np.float64(r[i])) if u[i] > 0 else 0.0
+                    r[i] = 1 if u[i] > 0 else 0
+                for j in range(W):
+                    g[j] += epsilon * np.log(np.float64(c[j])) if v[j] > 0 else 0.0
+                    c[j] = 1 if v[j] > 0 else 0
+                _kernel(distance, f, g, epsilon, kernel)
+        spent, off = 0.0, np.float32(0)
+        for i in range(R):
+            s, d = np.float32(0), np.float32(0)
+            for j in range(W):
+                x = kernel[i, j] * c[j]
+                s += x
+                d += x * distance[i, j]
+            spent += np.float64(d * r[i])
+            off = max(off, abs(s * r[i] - u[i]))
+        cost[p], error[p], rounds[p] = spent, off, done
+
+
+@_jit
+def published(
+    similarity: NDArray[np.float32],
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    epsilon: float,
+    most: int,
+    enough: float,
+    cost: NDArray[np.float64],
+    error: NDArray[np.float64],
+    rounds: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """The authors' rounds: until the scalings of rows change by less than `enough` on average, at most `most` times.
+
+    Rows are the patches of the gallery, as the authors have them.
+    """
+    R, C = similarity.shape[1], b.shape[1]
+    kernel = np.empty((R, C))
+    r, c, sums = np.empty(R), np.empty(C), np.empty(C)
+    for p in range(start, stop):
+        for i in range(R):
+            for j in range(C):
+                kernel[i, j] = np.exp((np.float64(similarity[p, i, j]) - 1) / epsilon)
+        r[:] = 1
+        c[:] = 1
+        done = 0
+        while done < most:
+            done += 1
+            change = 0.0
+            sums[:] = 0
+            for i in range(R):
+                s = 0.0
+                for j in range(C):
+                    s += kernel[i, j] * c[j]
+                scale = a[p, i] / s
+                change += abs(scale - r[i])
+                r[i] = scale
+                for j in range(C):
+                    sums[j] += scale * kernel[i, j]
+            for j in range(C):
+                c[j] = b[p, j] / sums[j]
+            if change / R < enough:
+                break
+        spent, off = 0.0, 0.0
+        sums[:] = 0
+        for i in range(R):
+            s = 0.0
+            for j in range(C):
+                x = r[i] * kernel[i, j] * c[j]
+                x = x if np.isfinite(x) else 0.0
+                s += x
+                sums[j] += x
+                spent += x * (1 - np.float64(similarity[p, i, j]))
+            off = max(off, abs(s - a[p, i]))
+        for j in range(C):
+            off = max(off, abs(sums[j] - b[p, j]))
+        cost[p], error[p], rounds[p] = spent, off, done
