@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import reranking, transport
+from facelens.analyses import regions, reranking, transport
 from facelens.analyses.patch_sets import PatchSets
 from facelens.analyses.plan import PATCH_WEIGHTS, RESAMPLES, MatchPlan
+from facelens.analyses.regions import Average
 from facelens.analyses.reranking import Explained, Reranked, Sweep
 from facelens.analyses.sweeping import ALPHAS, Line, Tally
 from facelens.errors import InputError
@@ -185,6 +186,54 @@ def saliency(
         values = salience.occlusion(*given, grid=grid, fill=fill, tick=part_of(tick, 0, 3))
     check = salience.deletion(*given, values, fill=fill, tick=part_of(tick, 2, 3))
     return Salient(kind, values, check, shown)
+
+
+@dataclass(frozen=True, eq=False)
+class Ledgers:
+    """What the regions of some faces cost on average, each with the nearest picture of its person and of another."""
+
+    mate: Average
+    other: Average
+    notes: tuple[str, ...] = ()
+
+
+def ledgers(
+    faces: FaceSet,
+    ids: Ids,
+    plan: MatchPlan,
+    *,
+    features: FeatureSet,
+    model: Model,
+    folder: Path,
+    occlusion: Occlusion | None = None,
+    excluded: Ids | None = None,
+    quarantined: Path | None = None,
+    tick: Tick = silent,
+) -> Ledgers:
+    """Search for each of some faces of the gallery, and average the ledgers of what is found first; see `search`.
+
+    Faces whose person has no other picture on the shortlist count for the others only.
+    """
+    ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
+    without = np.zeros(0, np.int64) if excluded is None else np.asarray(excluded, np.int64)
+    kept: dict[bool, list[NDArray[np.float64]]] = {True: [], False: []}
+    for done, face in enumerate(ids.tolist()):
+        tick(done, len(ids))
+        asked = ground.asked(face, occlusion=occlusion or CLEAR, tick=_Aside(tick, done, len(ids)))
+        assert asked.shown is not None
+        first = FirstStage(ground, asked, without=np.append(without, face))
+        found = _reranked(ground, asked, first, plan, tick=_Aside(tick, done, len(ids)))
+        places = reranking.order(found, alpha=plan.alpha)
+        right = first.is_right(found.ids)[places]
+        shares = regions.shares(asked.sets.grid, asked.shown.points, asked.shown.crop.shape[:2])
+        for same, rows in kept.items():
+            if len(best := np.flatnonzero(right == same)):
+                place = places[best[0]]
+                sets, _ = ground.sets(found.ids[place : place + 1])
+                told = reranking.explain(asked.sets, sets, plan, cosine=float(found.cosine[place]))
+                rows.append(regions.ledger(told, shares))
+    tick(len(ids), len(ids))
+    return Ledgers(regions.averaged(kept[True]), regions.averaged(kept[False]), ground.notes())
 
 
 def sweep(

@@ -14,6 +14,7 @@ import pytest
 from facelens.analyses import transport
 from facelens.analyses.patch_sets import averaged
 from facelens.analyses.plan import MatchPlan
+from facelens.analyses.reranking import order
 from facelens.analyses.retrieval import retrieve
 from facelens.errors import Cancelled, InputError
 from facelens.features import patching
@@ -310,6 +311,22 @@ def test_a_sweep_can_be_stopped(world: World) -> None:
 
     with pytest.raises(Cancelled):
         matching.sweep(world.faces, PLAN, tick=tick, **world.given)
+
+
+def test_ledgers_add_up_to_the_distances_they_average(world: World) -> None:
+    faces, ids = world.faces, world.faces.ids[[0, 7]]
+    found = matching.ledgers(faces, ids, PLAN, **world.given)
+    sums: dict[bool, list[float]] = {True: [], False: []}
+    for face in ids.tolist():
+        one = matching.search(faces, face, PLAN, **world.given)
+        places = order(one.found, alpha=PLAN.alpha)
+        for same, some in sums.items():
+            some.append(float(one.found.emd[places[one.right[places] == same][0]]))
+    assert found.mate.n == found.other.n == 2
+    assert found.mate.mean.sum() == pytest.approx(np.mean(sums[True]), abs=1e-5)
+    assert found.other.mean.sum() == pytest.approx(np.mean(sums[False]), abs=1e-5)
+    alone = matching.ledgers(faces, ids[:1], PLAN, excluded=faces.ids[1:4], **world.given)
+    assert alone.mate.n == 0 and alone.other.n == 1
 
 
 def test_everything_travels_between_processes(world: World) -> None:
