@@ -127,6 +127,7 @@ class QueryHead(QWidget):
         row = self._faces.row_of(self._query)
         if self._picture is not None:
             inner = portrait.fitted(self._picture, box)
+            inner.moveLeft(box.left())
             painter.drawPixmap(inner, self._picture, QRectF(self._picture.rect()))
             portrait.round_corners(painter, inner, theme.current().sunk)
         elif row is not None:

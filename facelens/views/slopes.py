@@ -298,7 +298,8 @@ class Slopes(PaintedRows):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for entry in sorted(entries.tolist(), key=weight):
             face, right = self._face(entry), ranking.verdict[entry] == RIGHT
-            ink, width = (now.q("good"), 2.4) if right else (now.q("text3", 0.8), 1.1)
+            there = self.in_sight(entry) and self.in_sight(self._place(AFTER, entry))
+            ink, width = (now.q("good"), 2.4) if right else (now.q("text3", 0.85 if there else 0.5), 1.1)
             if face == self.candidate and not right:
                 ink, width = now.q("accent"), 1.8
             elif face == hovered:

@@ -184,7 +184,8 @@ class SweepChart(QWidget):
             ),
         )
         self.chart.set_series(series)
-        self.chart.set_note("" if len(series) > 1 else tr("being worked out") if not sweep.complete else before.text())
+        drawn = any(len(one.x) for one in series if not one.reference)
+        self.chart.set_note("" if drawn else before.text() if sweep.complete else tr("being worked out"))
         self.chart.setToolTip(plain_tip(sweep.how))
         self._show_alpha()
 
@@ -203,8 +204,9 @@ class SweepChart(QWidget):
         words = (alpha_title(self.alpha), value.text(3)) if narrow else ("", "")
         self.chart.said = f"{alpha_title(self.alpha)}, {weights_title(self.weights)} {value.text(3)}"
         self.chart.dot = None
-        if front is not None and len(known := curve(front, name)[0]):
-            self.chart.dot = float(np.interp(self.alpha, known, curve(front, name)[1]))
+        if front is not None:
+            x, y, *_ = curve(front, name)
+            self.chart.dot = float(np.interp(self.alpha, x, y)) if len(x) else None
         self.chart.set_decision(None if self.alpha < 0 else self.alpha, *words, step=STEP)
 
     def _step_words(self, row: SweepRow | None) -> str:

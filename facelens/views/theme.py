@@ -323,6 +323,7 @@ QPushButton#primary:disabled {{ background: {t.base}; border-color: {t.line}; co
 QPushButton#flat {{ background: transparent; border: 1px solid transparent; color: {t.accent}; padding: 1px 3px; }}
 QPushButton#flat:hover {{ background: {t.hover}; }}
 QPushButton#flat:focus {{ border-color: {t.accent}; }}
+QPushButton#flat:disabled {{ color: {faint}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px;
     padding: 3px 7px; color: {t.text}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
 QLineEdit:disabled {{ color: {faint}; background: {t.base}; border-color: {t.line}; }}

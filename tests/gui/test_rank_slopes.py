@@ -122,6 +122,15 @@ def test_clicks(world: World, slopes: Slopes, qtbot: Any, stage: int) -> None:
     assert world.heard == asked and slopes.candidate == face
 
 
+def test_the_menu_searches_for_a_face_of_the_shortlist(world: World, slopes: Slopes) -> None:
+    explain, search, _, add, _ = slopes._menu(2).actions()
+    for action in (explain, search, add):
+        action.trigger()
+    face = world.ids[2]
+    asked = [("candidate_chosen", face), ("explain_wanted", face), ("query_wanted", face)]
+    assert world.heard == [*asked, ("select", ([face], Mode.ADD))]
+
+
 def test_keys_walk_a_column_follow_the_line_and_jump(world: World, slopes: Slopes, qtbot: Any) -> None:
     assert slopes.ranking is not None
     order = slopes.ranking.order.tolist()
