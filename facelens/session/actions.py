@@ -209,6 +209,23 @@ def learnt(workspace: Workspace) -> str:
     return "" if there else tr("The learners are not known yet. Open Learners first.")
 
 
+def matchable(workspace: Workspace) -> str:
+    """Needs vectors of a model whose file gives patch maps."""
+    if reason := partable(workspace):
+        return reason
+    words = tr("Needs the file of a model with a patch map, and its vectors. Open one in Models and embed the gallery.")
+    return "" if workspace.resolved_match.model else words
+
+
+def matched(workspace: Workspace) -> str:
+    """Needs a search that was done."""
+    if reason := matchable(workspace):
+        return reason
+    kept = workspace.match_answer
+    there = kept is not None and bool(workspace.match_question) and kept.question == workspace.match_question
+    return "" if there else tr("No face is searched for. Open Match and click one.")
+
+
 def evaluated(workspace: Workspace) -> str:
     """Needs a result."""
     if reason := evaluable(workspace):
@@ -314,6 +331,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("learners.show", "Show the learners", "Analyse", (), "points", "What each learner of a divided embedding finds by itself", needs=gallery_open, line_above=True),
     Action("learners.export", "Export learners…", "Analyse", (), "export", "JSON or CSV: recall of each learner and of the baseline, specialists, clusters", needs=learnt),
     Action("learners.figure", "Export learner figures…", "Analyse", (), "image", "PNG, SVG or PDF of specialists, table, curve and clusters, a file each", needs=learnt),
+    Action("match.show", "Show the match", "Analyse", ("Ctrl+Shift+F",), "compare", "Searches the gallery for the current face, by its embedding and by its patches", needs=gallery_open, line_above=True),
+    Action("match.sweep", "Search for all faces", "Analyse", (), "play", "What the second stage does to every query, at several alphas", needs=matchable),
+    Action("match.export", "Export ranking…", "Analyse", (), "export", "CSV or JSON: the shortlist before and after, with cosine, EMD and blend", needs=matched),
+    Action("match.figure", "Export match figures…", "Analyse", (), "image", "PNG, SVG or PDF of flow, ranking, sweep and regions, a file each", needs=matched),
     Action("projection.show", "Show the projection", "Analyse", (), "points", "The faces as a map, near each other where a model finds them alike", needs=gallery_open, line_above=True),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS, PLAIN_SUM, SOLVERS
 from facelens.errors import FaceLensError
 from facelens.files import atomic_write
 from facelens.session import folders
@@ -36,6 +37,20 @@ class Recent:
 
 
 @dataclass(frozen=True)
+class Searching:
+    """How faces are searched for by their patches, and how the plan is looked at: as it was left last."""
+
+    alpha: float = ALPHA
+    weights: str = "uniform"
+    solver: str = "exact"
+    epsilon: float = 0.05
+    shortlist: int = 100
+    cut: float = 0.02
+    opacity: float = 0.6
+    colours: str = "viridis"
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that outlives the window. Change with `dataclasses.replace`, then `save`."""
 
@@ -50,6 +65,7 @@ class Settings:
     detector: str = ""  # the file that finds faces
     detector_policy: str = "largest"  # which of several faces
     training: str = ""  # folder of the last training, which may not be finished
+    searching: Searching = field(default_factory=Searching)
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
@@ -149,6 +165,27 @@ def _recent(value: Any) -> tuple[Recent, ...] | None:
     )
 
 
+def _searching(value: Any) -> Searching:
+    """Each value as far as it can be used."""
+    usable: dict[str, Callable[[Any], bool]] = {
+        "alpha": lambda x: x == PLAIN_SUM or 0 <= x <= 1,
+        "weights": lambda x: x in PATCH_WEIGHTS,
+        "solver": lambda x: x in SOLVERS,
+        "epsilon": lambda x: 0.001 <= x <= 1,
+        "shortlist": lambda x: isinstance(x, int) and 0 <= x <= 100_000,
+        "cut": lambda x: 0 <= x <= 0.2,
+        "opacity": lambda x: 0 <= x <= 1,
+        "colours": lambda x: x in ("viridis", "cividis"),
+    }
+    found = {}
+    for name, fits in usable.items():
+        given = value.get(name)
+        kinds = (str,) if name in ("weights", "solver", "colours") else (int, float)
+        if isinstance(given, kinds) and not isinstance(given, bool) and fits(given):
+            found[name] = given
+    return Searching(**found)
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "theme": _theme,
     "layout": _name,
@@ -161,5 +198,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "detector": lambda value: value if isinstance(value, str) else None,
     "detector_policy": _name,
     "training": lambda value: value if isinstance(value, str) else None,
+    "searching": _searching,
 }
 assert set(_READ) == {one.name for one in fields(Settings)}

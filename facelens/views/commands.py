@@ -108,6 +108,10 @@ class Commands:
             "learners.show": lambda: window.stage.show_page("learners"),
             "learners.export": self._export_learners,
             "learners.figure": self._export_learner_figures,
+            "match.show": lambda: window.stage.show_page("match"),
+            "match.sweep": self._sweep,
+            "match.export": self._export_ranking,
+            "match.figure": self._export_match,
             "projection.show": lambda: window.stage.show_page("projection"),
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
@@ -444,6 +448,35 @@ class Commands:
         from facelens.session.drawing import draw_learners
 
         self._write(out, draw_learners, self.faces, self.workspace.learners)
+
+    # -- match
+
+    def _sweep(self) -> None:
+        self.window.stage.show_page("match")
+        self.window.panel("match").sweeping.run()  # type: ignore[attr-defined]
+
+    def _export_ranking(self) -> None:
+        from facelens.session.match_tables import write_ranking
+
+        suggested, kinds = f"{self.faces.name} ranking.csv", "CSV (*.csv);;JSON (*.json)"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export ranking"), suggested, kinds)
+        if name:
+            out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
+            found = self.window.panel("match").found()  # type: ignore[attr-defined]
+            self._write(out, write_ranking, self.faces, found, self.workspace.resolved_match)
+
+    def _export_match(self) -> None:
+        suggested = f"{self.faces.name} match.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
+        if name:
+            self.export_match(_with_ending(name, "." + kind.split()[0].lower()))
+
+    def export_match(self, out: Path) -> None:
+        """Draw flow, ranking, sweep and regions of the match on screen: a file each."""
+        from facelens.session.drawing import draw_match
+
+        case = self.window.panel("match").case()  # type: ignore[attr-defined]
+        self._write(out, draw_match, self.faces, plan=self.workspace.resolved_match, **case)
 
     def _write(self, out: Path, call: Callable[..., object], *args: object, **kwargs: object) -> None:
         from facelens.views.examining import write

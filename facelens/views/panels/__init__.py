@@ -34,5 +34,6 @@ PANELS = (
     Page("uncertainty", "Uncertainty", "uncertainty:UncertaintyPanel"),
     Page("confidence", "Confidence", "confidence:ConfidencePanel"),
     Page("learners", "Learners", "learners:LearnersPanel"),
+    Page("match", "Match", "match:MatchPanel"),
     Page("projection", "Projection", "projection:ProjectionPanel"),
 )

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.analyses.evaluation import Evaluation
-from facelens.session.actions import evaluable, named
+from facelens.session.actions import evaluable, matchable, named
 from facelens.session.jobs import Job, State
 from facelens.session.selection import Selection
 from facelens.session.workspace import Operating
@@ -493,12 +493,12 @@ class EvaluationPanel(Panel):
         self.desk.store.update(selection=selection, initiator=self.list)
 
     def _on_opened(self, place: int) -> None:
-        """Put the pair side by side: it alone is the selection then."""
+        """Explain the pair by patches where a model has them, else put it side by side; it alone is the selection."""
         current, pair = self._looking(self.list.listing, place)
         if pair is not None:
             ids = np.array(pair, np.int64)
             self.desk.store.update(selection=Selection(ids, current, pair), initiator=self.list)
-            self.desk.act("view.compare")
+            self.desk.act("view.compare" if matchable(self.desk.workspace) else "match.show")
 
     def _follow_pair(self) -> None:
         """Another panel may have moved on to a pair that is listed."""

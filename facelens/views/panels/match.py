@@ -1,0 +1,613 @@
+"""Match: who is found for a face by its embedding, who by its patches, and why.
+
+Left the ranking before and after the second stage; centre the plan that moves one face's patches onto the other's,
+over what the second stage does to all queries; right what each region of the face adds to the distance. The query is
+the face that was looked at last, the gallery face the one that was clicked in the ranking; both are the pair of the
+selection. Alpha is only a blend: it moves without asking anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from facelens.analyses.plan import MatchPlan
+from facelens.images.faceset import Ids
+from facelens.images.occlusion import KINDS, Occlusion, title
+from facelens.session.actions import embeddable, matchable
+from facelens.session.jobs import Job, Request, State
+from facelens.session.selection import Mode, Selection
+from facelens.views.asking import Asking
+from facelens.views.controls import EmptyState, label
+from facelens.views.frame import Frame, Skeleton, split
+from facelens.views.match_controls import WEIGHT_WORDS, MatchControls
+from facelens.views.matching import SEARCH, SWEEP, explain_request, given, search_request, sweep_request
+from facelens.views.panel import Desk, Panel
+from facelens.views.working import Working
+from facelens.words import tr
+
+if TYPE_CHECKING:
+    from facelens.analyses.reranking import Sweep
+    from facelens.session.matching import Pair, Searched
+
+LEFT, RIGHT = 384, 310  # px
+NARROW = 1000  # px; under it the three columns lie below each other
+BESIDE, STACKED = 560, 1600  # px; least height of the page
+TRIED = tuple(kind for kind in KINDS if kind != "brush")  # occlusions that are tried on every query
+KEPT = ("alpha", "weights", "solver", "epsilon", "shortlist")  # of the plan, from one session to the next
+Key = tuple[object, ...]
+
+
+class MatchPanel(Panel):
+    """See the module's words."""
+
+    word = "match"
+    title = "Match"
+    reads = frozenset(
+        {
+            "faces",
+            "excluded",
+            "features",
+            "models",
+            "model",
+            "model_b",
+            "match_plan",
+            "match_answer",
+            "sweep_answer",
+            "query",
+            "occlusion",
+            "selection",
+        }
+    )
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        from facelens.views.occlusion_canvas import OcclusionCanvas
+        from facelens.views.occlusion_table import OcclusionTable
+        from facelens.views.plan_explorer import PlanExplorer
+        from facelens.views.rank_slopes import RankSlopes
+        from facelens.views.region_ledger import RegionLedger
+        from facelens.views.sweep_chart import SweepChart
+        from facelens.views.why_not import WhyNot
+
+        self.setAccessibleName(tr("Match"))
+        self.searching = Asking(
+            desk,
+            self,
+            slot=SEARCH,
+            field="match_answer",
+            question=lambda workspace: workspace.match_question,
+            request=search_request,
+        )
+        self.sweeping = Asking(
+            desk,
+            self,
+            slot=SWEEP,
+            field="sweep_answer",
+            question=lambda workspace: workspace.sweep_question,
+            request=sweep_request,
+        )
+        for asking in (self.searching, self.sweeping):
+            asking.changed.connect(self._on_job)
+        self._shown: Searched | None = None
+        self._last = Selection()
+        self._candidate: int | None = None
+        self._pairs: dict[Key, Pair] = {}  # explained, of the present search
+        self._tried: dict[Key, Searched] = {}  # the same query under other occlusions
+        self.controls = MatchControls()
+        self.controls.planned.connect(self._on_planned)
+        self.controls.occlude.connect(self._on_occlude)
+        self.controls.asked.connect(desk.act)
+        self.working = Working()
+        self.working.cancelled.connect(self.searching.cancel)
+        self.notes = label(name="cap", wrap=True)
+        self.notes.setContentsMargins(12, 4, 12, 4)
+        self.slopes = RankSlopes(desk)
+        self.slopes.candidate_chosen.connect(self._on_candidate)
+        self.slopes.query_wanted.connect(self._on_query)
+        self.slopes.explain_wanted.connect(self._on_candidate)
+        self.slopes.run_wanted.connect(self.sweeping.run)
+        self.slopes.select.connect(self._on_select)
+        self.explorer = PlanExplorer()
+        self.explorer.heat_wanted.connect(self._on_heat)
+        self.explorer.look_changed.connect(lambda look: self._remember(**asdict(look)))
+        self.sweep = SweepChart()
+        self.sweep.alpha_moved.connect(lambda alpha: self._on_planned({"alpha": round(alpha, 2)}))
+        self.sweep.run_wanted.connect(self.sweeping.run)
+        self.sweep.weights_chosen.connect(lambda weights: self._on_planned({"weights": weights}))
+        self.ledger = RegionLedger()
+        self.ledger.region_hovered.connect(self._on_region)
+        self.why_not = WhyNot(desk)
+        self.why_not.candidate_chosen.connect(self._on_candidate)
+        self.tried = OcclusionTable()
+        self.tried.occlusion_chosen.connect(self._on_painted)
+        self.tried.sweep_wanted.connect(self._on_sweep)
+        self.canvas = OcclusionCanvas()
+        self.canvas.occlusion_changed.connect(self._on_painted)
+        self.skeleton = Skeleton()
+        self.empty = self._build_empty()
+        self._recall()
+        self.pages = QStackedWidget()
+        for page in (self.empty, self.skeleton, self._build_body()):
+            self.pages.addWidget(page)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        for part in (self.controls, self.working, self.notes):
+            outer.addWidget(part)
+        outer.addWidget(self.pages, 1)
+
+    # -- building
+
+    def _build_body(self) -> QWidget:
+        self.ranking = Frame(tr("Ranking"), self.slopes, tr("before and after"), yields=True)
+        self.ranking.header.add(self.slopes.mode)
+        self.centre = QStackedWidget()
+        self.centre.addWidget(self.explorer)
+        self.centre.addWidget(self.canvas)
+        self.plan = Frame(tr("Plan"), self.centre, tr("hover a patch, click to keep it"), yields=True)
+        self.plan.header.add(self.explorer.controls)
+        self.all = Frame(tr("All queries"), self.sweep, yields=True)
+        self.all.header.add(self.sweep.mode)
+        column = QWidget()
+        stacked = QVBoxLayout(column)
+        stacked.setContentsMargins(0, 0, 0, 0)
+        stacked.setSpacing(0)
+        for part in (self.ledger, self.why_not, self.tried):
+            stacked.addWidget(part)
+        stacked.addStretch(1)
+        stacked.addWidget(self.ledger.foot)
+        side = QScrollArea()
+        side.setWidgetResizable(True)
+        side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        side.setWidget(column)
+        self.regions = Frame(tr("Region ledger"), side, yields=True)
+        self.regions.header.add(self.ledger.mode)
+        self.middle = split(Qt.Orientation.Vertical, self.plan, self.all, sizes=(76, 24))
+        self.body = split(Qt.Orientation.Horizontal, self.ranking, self.middle, self.regions)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setAccessibleName(tr("Results"))
+        self.area.setWidget(self.body)
+        return self.area
+
+    def _build_empty(self) -> EmptyState:
+        made = EmptyState("compare", tr("No match yet"))
+        self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
+        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
+        self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
+        self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
+        self.next.setToolTip(tr("Loads models and embeds the gallery with them"))
+        self.browse = made.add_button(tr("Show the gallery"), lambda: self.desk.act("view.grid"), primary=True)
+        self.browse.setToolTip(tr("The face that is looked at there is searched for here"))
+        return made
+
+    def home(self) -> QWidget:
+        if self.pages.currentWidget() is self.area:
+            return self.slopes
+        return next((one for one in (self.open, self.embed, self.browse, self.next) if one.isVisible()), self)
+
+    def close_panel(self) -> None:
+        for asking in (self.searching, self.sweeping):
+            asking.close()
+        for view in (self.slopes, self.why_not):
+            view.close_panel()
+        super().close_panel()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        width = event.size().width()
+        stacked = width < NARROW
+        across = Qt.Orientation.Vertical if stacked else Qt.Orientation.Horizontal
+        if across != self.body.orientation() or not any(self.body.sizes()) or event.oldSize().width() != width:
+            self.body.setOrientation(across)
+            left, right = (round(side * min(1.0, width / 1440)) for side in (LEFT, RIGHT))
+            self.body.setSizes([500, 700, 400] if stacked else [left, width - left - right, right])
+        self.body.setMinimumHeight(STACKED if stacked else BESIDE)
+        if not any(self.middle.sizes()) or event.oldSize().height() != event.size().height():
+            height = max(event.size().height(), BESIDE)
+            self.middle.setSizes([round(0.74 * height), round(0.26 * height)])
+
+    # -- what is remembered
+
+    def _recall(self) -> None:
+        """As it was left the last time; what the workspace asks for already stays."""
+        from facelens.views.plan_controls import PlanLook
+
+        kept = asdict(self.desk.settings.searching)
+        self.explorer.set_look(PlanLook(**{name: kept[name] for name in PlanLook.__dataclass_fields__}))
+        if self.desk.workspace.match_plan == MatchPlan():
+            self.desk.store.update(match_plan=MatchPlan(**{name: kept[name] for name in KEPT}), initiator=self)
+
+    def _remember(self, **changes: Any) -> None:
+        self.desk.settle(searching=replace(self.desk.settings.searching, **changes))
+
+    # -- what the user sees
+
+    def refresh(self, changed: frozenset[str]) -> None:
+        if changed & {"faces", "excluded", "features", "models", "model", "model_b", "match_plan"}:
+            self.controls.fill(self.desk.workspace)
+        if "selection" in changed:
+            self._follow()
+        workspace = self.desk.workspace
+        found = self.found()
+        if found is not self._shown:
+            self._shown, self._pairs = found, {}
+            if found is not None:
+                self._show_search(found)
+        elif found is not None and "match_plan" in changed:
+            self._show_alpha(found)
+        if found is not None and "selection" in changed:
+            self._show_candidate()
+        if changed & {"sweep_answer", "match_plan", "occlusion", "features", "faces", "excluded"}:
+            self._show_sweep()
+        if "occlusion" in changed:
+            self.canvas.set_occlusion(workspace.occlusion)
+        if self.isVisible():
+            self.searching.start()
+        self._show_page()
+
+    def found(self) -> Searched | None:
+        """What the search that is asked for now has found."""
+        kept = self.desk.workspace.match_answer
+        there = kept is not None and kept.question == self.desk.workspace.match_question
+        return kept.found if kept is not None and there else None  # type: ignore[return-value]
+
+    def _follow(self) -> None:
+        """The pair of the selection is query and gallery face; a face that is looked at becomes the query."""
+        now, before = self.desk.workspace.selection, self._last
+        self._last = now
+        query, candidate = self.desk.workspace.query, self._candidate
+        if now.pair is not None and now.pair != before.pair:
+            query, candidate = now.pair
+        elif now.current is not None and now.current != before.current and now.current != candidate:
+            query, candidate = now.current, None
+        self._candidate = candidate
+        if query != self.desk.workspace.query:
+            self._tried = {}
+            self.desk.store.update(query=query, initiator=self)
+
+    def _show_page(self) -> None:
+        workspace, job = self.desk.workspace, self.searching.job()
+        slow = job is not None and (self._shown is None or job.total > 1)
+        self.working.show_job(job if slow else None)
+        before, focus = self.pages.currentWidget(), self.focusWidget()
+        if self._shown is not None or (workspace.match_question and self.pages.currentWidget() is self.area and job):
+            self.pages.setCurrentWidget(self.area)
+        elif job is not None:
+            self.pages.setCurrentWidget(self.skeleton)
+        else:
+            self._show_empty()
+            self.pages.setCurrentWidget(self.empty)
+        gone = focus is not None and focus.hasFocus() and not focus.isVisible()
+        if gone and before is not self.pages.currentWidget():
+            self.home().setFocus()
+        self.controls.setVisible(bool(workspace.resolved_match.model))
+        self.controls.export.setEnabled(self._shown is not None)
+        notes = self._shown.notes if self._shown is not None else ()
+        self.notes.setText(" ".join(notes))
+        self.notes.setVisible(bool(notes))
+
+    def _show_empty(self) -> None:
+        workspace = self.desk.workspace
+        reason = matchable(workspace)
+        waiting = self._waiting()
+        self.open.setVisible(workspace.faces is None)
+        self.embed.setVisible(workspace.faces is not None and bool(reason) and bool(waiting))
+        self.next.setVisible(workspace.faces is not None and bool(reason))
+        self.browse.setVisible(not reason)
+        if workspace.faces is None:
+            words = tr("No gallery yet"), tr("Match searches a gallery for a face. Open one, then embed it.")
+        elif reason:
+            words = tr("No patches yet"), reason
+            self.embed.setText(tr("Embed with {names}", names=", ".join(waiting)))
+        elif self.searching.declined:
+            words = tr("The search was stopped"), tr("Click another face in the gallery, or this one again.")
+        else:
+            words = tr("Match compares two faces"), tr("Click a face in the gallery, or press Enter on one.")
+        self.empty.set_message(*words)
+
+    def _waiting(self) -> list[str]:
+        workspace = self.desk.workspace
+        names = [name for name in workspace.model_names if not embeddable(workspace, name)]
+        return [name for name in names if (one := workspace.inspection(name)) and one.card.patch_layer][:1]
+
+    # -- one query
+
+    def _show_search(self, found: Searched) -> None:
+        self._tried[self._trying(self.desk.workspace.occlusion)] = found
+        ids = found.found.ids
+        if self._candidate is None or self._candidate not in ids:
+            self._candidate = None
+        clear = self._tried.get(self._trying(None))
+        self.canvas.show_picture(found.shown.crop, clean=clear.shown.crop if clear is not None else None)
+        self._show_alpha(found)
+        self._show_candidate()
+        self._try_next()
+
+    def _show_alpha(self, found: Searched) -> None:
+        """Everything that alpha moves."""
+        workspace = self.desk.workspace
+        faces, alpha = workspace.faces, workspace.resolved_match.alpha
+        assert faces is not None
+        painted = "" if found.occlusion.clear else title(found.occlusion.kind)
+        self.slopes.show_ranking(
+            faces,
+            found.found,
+            alpha=alpha,
+            query_picture=None if found.occlusion.clear else found.shown.crop,
+            painted=painted,
+            first_before=found.first,
+            first_after=found.after(alpha),
+            of=found.gallery,
+            query=workspace.query,
+        )
+        self.sweep.set_alpha(alpha)
+        self.ledger.set_alpha(alpha)
+        self._show_tried()
+        self._show_candidate()
+
+    def _current(self, found: Searched) -> int | None:
+        """The gallery face that is looked at: the one that was clicked, else the first after the second stage."""
+        from facelens.analyses.reranking import order
+
+        if self._candidate is not None:
+            return self._candidate
+        places = order(found.found, alpha=self.desk.workspace.resolved_match.alpha)
+        return int(found.found.ids[places[0]]) if len(places) else None
+
+    def _show_candidate(self) -> None:
+        found = self._shown
+        face = self._current(found) if found is not None else None
+        if found is None or face is None:
+            return
+        self.slopes.set_candidate(face)
+        if (pair := self._explained(face)) is not None:
+            self._show_pair(pair)
+
+    def _explained(self, face: int) -> Pair | None:
+        """Why the query and a face match, or None: then it is asked for and shown when it comes."""
+        key = (self.desk.workspace.match_question, face)
+        if key in self._pairs:
+            return self._pairs[key]
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE and key[0] == self.desk.workspace.match_question:
+                self._pairs[key] = job.result  # type: ignore[assignment]
+                self._show_candidate()
+
+        self.desk.jobs.submit(explain_request(self.desk.workspace, face, slot=f"explain {face}"), then=done)
+        return None
+
+    def _show_pair(self, pair: Pair) -> None:
+        from facelens.analyses import regions
+
+        workspace, found = self.desk.workspace, self._shown
+        faces, plan = workspace.faces, workspace.resolved_match
+        if faces is None or found is None:
+            return
+        told = pair.found
+        names = [faces.label(row) if (row := faces.row_of(face)) is not None else "" for face in self._ids(told)]
+        right = self._is_right(told.gallery)
+        self.explorer.show_match(
+            told,
+            pair.query.crop,
+            pair.gallery.crop,
+            query_name=names[0],
+            gallery_name=names[1],
+            right=right,
+            weighting=tr(WEIGHT_WORDS[plan.weights][0]),
+        )
+        self._shares = regions.shares(told.grid, pair.query.points, pair.query.crop.shape[:2])
+        other = self._nearest_other(found)
+        against = self._explained(other) if other is not None and other != told.gallery else None
+        ledger = regions.ledger(told, self._shares)
+        theirs = regions.ledger(against.found, self._shares) if against is not None else None
+        self.ledger.show_pair(
+            told,
+            ledger,
+            theirs,
+            alpha=plan.alpha,
+            threshold=None,
+            genuine=right,
+            seconds=found.found.seconds,
+            shares=self._shares,
+        )
+        self.why_not.setVisible(against is not None)
+        if against is not None and theirs is not None and workspace.query is not None:
+            self.why_not.show_triple(
+                faces,
+                told,
+                against.found,
+                ledger,
+                theirs,
+                alpha=plan.alpha,
+                query=workspace.query,
+                picture=None if found.occlusion.clear else found.shown.crop,
+            )
+
+    def _ids(self, told: Any) -> tuple[int, int]:
+        query = self.desk.workspace.query
+        return (query if query is not None else -1), told.gallery
+
+    def _is_right(self, face: int) -> bool | None:
+        faces, query = self.desk.workspace.faces, self.desk.workspace.query
+        rows = [faces.row_of(one) for one in (query, face)] if faces is not None else [None]
+        if faces is None or None in rows:
+            return None
+        codes = [int(faces.identity.codes[row]) for row in rows]  # type: ignore[index]
+        return None if min(codes) < 0 else codes[0] == codes[1]
+
+    def _nearest_other(self, found: Searched) -> int | None:
+        """The nearest face of the other kind than the current one: an impostor beside a mate, a mate beside another."""
+        from facelens.analyses.reranking import order
+
+        current = self._current(found)
+        places = order(found.found, alpha=self.desk.workspace.resolved_match.alpha)
+        right = found.right[places]
+        mine = bool(right[np.flatnonzero(found.found.ids[places] == current)].any())
+        others = np.flatnonzero(right != mine)
+        return int(found.found.ids[places[others[0]]]) if len(others) else None
+
+    # -- other occlusions of the same query
+
+    def _trying(self, occlusion: Occlusion | None) -> Key:
+        workspace = replace(self.desk.workspace, occlusion=occlusion)
+        return workspace.match_question
+
+    def _occluded(self, kind: str) -> Occlusion | None:
+        return None if kind == "none" else Occlusion(kind)
+
+    def _show_tried(self) -> None:
+        alpha = self.desk.workspace.resolved_match.alpha
+        rows: dict[str, tuple[int, int] | None] = {}
+        for kind in TRIED:
+            one = self._tried.get(self._trying(self._occluded(kind)))
+            rows[kind] = (one.first, one.after(alpha)) if one is not None else None
+        now = self.desk.workspace.occlusion
+        self.tried.show_rows(rows, now.kind if now is not None else "none")
+
+    def _try_next(self) -> None:
+        """Search for the query under the next occlusion that was not tried yet, when nothing else is to do."""
+        from facelens.session import matching
+
+        workspace = self.desk.workspace
+        kinds = [kind for kind in TRIED if self._trying(self._occluded(kind)) not in self._tried]
+        if not kinds or not workspace.match_question or not self.isVisible():
+            return
+        occlusion = self._occluded(kinds[0])
+        key = self._trying(occlusion)
+
+        def done(job: Job) -> None:
+            if job.state is State.DONE and key == self._trying(occlusion):
+                self._tried[key] = job.result  # type: ignore[assignment]
+                self._show_tried()
+                self._try_next()
+
+        request = Request(
+            title=tr("Search with {what}", what=title(kinds[0])),
+            call=matching.search,
+            args=(workspace.faces, workspace.query, workspace.resolved_match),
+            kwargs={**given(workspace), "occlusion": occlusion, "excluded": workspace.excluded},
+            slot="match others",
+        )
+        self.desk.jobs.submit(request, then=done)
+
+    # -- all queries
+
+    def _show_sweep(self) -> None:
+        workspace = self.desk.workspace
+        plan, kept = workspace.resolved_match, workspace.sweep_answer
+        there = kept is not None and kept.question == workspace.sweep_question
+        found: Sweep | None = kept.found if kept is not None and there else None  # type: ignore[assignment]
+        self.sweep.show_sweep(found, weights=plan.weights, alpha=plan.alpha)
+        row = next((one for one in found.rows if one.weights == plan.weights), None) if found is not None else None
+        if workspace.faces is not None:
+            self.slopes.show_queries(workspace.faces, found, row, plan.alpha)
+        self.all.header.set_subtitle(found.how if found is not None else "")
+
+    # -- jobs
+
+    def _on_job(self) -> None:
+        if self.isVisible():
+            self.searching.start()
+            self._show_page()
+
+    # -- what the user asks
+
+    def case(self) -> dict[str, object]:
+        """The match on screen, as figures of it are drawn."""
+        workspace, found = self.desk.workspace, self.found()
+        question = workspace.match_question
+        face = self._current(found) if found is not None else None
+        other = self._nearest_other(found) if found is not None else None
+        pairs = [self._pairs.get((question, one)) if one is not None else None for one in (face, other)]
+        kept = workspace.sweep_answer
+        sweep = kept.found if kept is not None and kept.question == workspace.sweep_question else None
+        return {"searched": found, "pair": pairs[0], "other": pairs[1], "sweep": sweep}
+
+    def _on_planned(self, changes: Mapping[str, Any]) -> None:
+        plan = replace(self.desk.workspace.resolved_match, **changes)
+        if "model" in changes:
+            plan = replace(plan, layer="", grid=None)
+        self.desk.store.update(match_plan=plan, initiator=self)
+        if kept := {name: value for name, value in changes.items() if name in KEPT}:
+            self._remember(**kept)
+
+    def _on_candidate(self, face: int) -> None:
+        """Another gallery face beside the same query."""
+        workspace = self.desk.workspace
+        self._candidate = int(face)
+        if workspace.query is not None:
+            pair = (workspace.query, int(face))
+            selection = replace(workspace.selection, pair=pair, current=int(face))
+            self.desk.store.update(selection=selection, initiator=self)
+
+    def _on_query(self, face: int) -> None:
+        self.desk.store.update(selection=replace(self.desk.workspace.selection, current=int(face), pair=None))
+
+    def _on_select(self, ids: Ids, mode: Mode) -> None:
+        self.desk.store.update(selection=self.desk.workspace.selection.combine(ids, mode), initiator=self)
+
+    def _on_occlude(self, on: bool) -> None:
+        self.centre.setCurrentWidget(self.canvas if on else self.explorer)
+
+    def _on_painted(self, occlusion: Occlusion | None) -> None:
+        clear = occlusion is None or occlusion.clear
+        self.desk.store.update(occlusion=None if clear else occlusion, initiator=self)
+
+    def _on_sweep(self, kind: str) -> None:
+        self._on_painted(self._occluded(kind))
+        self.sweeping.run()
+
+    def _on_region(self, patches: tuple[int, ...] | None) -> None:
+        if patches is None:
+            self.explorer.set_lit(None)
+            return
+        lit = np.zeros(len(self._shares))
+        lit[list(patches)] = 1.0
+        self.explorer.set_lit(lit)
+
+    def _on_heat(self, kind: str) -> None:
+        from facelens.session import matching
+
+        workspace, found = self.desk.workspace, self._shown
+        face = self._current(found) if found is not None else None
+        if face is None:
+            return
+        key = workspace.match_question
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+                self.explorer.clear_heat()
+            elif job.state is State.DONE and key == self.desk.workspace.match_question:
+                told: Any = job.result
+                self.explorer.set_heat(told.values.ravel(), told.title, kind=kind)
+
+        request = Request(
+            title=tr("Saliency"),
+            call=matching.saliency,
+            args=(workspace.faces, workspace.query, face, workspace.resolved_match),
+            kwargs={**given(workspace), "occlusion": workspace.occlusion, "kind": kind},
+            slot="saliency",
+        )
+        self.desk.jobs.submit(request, then=done)
+
+    def _on_embed(self) -> None:
+        from facelens.views.modelling import Modelling
+
+        for name in self._waiting():
+            Modelling(self.desk, self).embed(name)

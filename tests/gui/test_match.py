@@ -1,0 +1,164 @@
+"""The Match panel: the face looked at is searched for, a click explains, alpha moves without asking anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from facelens.analyses import transport
+from facelens.analyses.patch_sets import PatchSets
+from facelens.analyses.plan import MatchPlan
+from facelens.analyses.reranking import Reranked, explain, order
+from facelens.features.card import Card
+from facelens.features.featureset import FeatureSet
+from facelens.features.library import Inspection
+from facelens.features.patching import Shown
+from facelens.images.faceset import FaceSet
+from facelens.images.occlusion import CLEAR, Occlusion
+from facelens.session import matching
+from facelens.session.selection import Selection
+from facelens.session.settings import Searching
+from facelens.views.panel import Desk
+from facelens.views.panels.match import TRIED, MatchPanel
+from tests.gui.conftest import settle
+from tests.gui.evaluation.stub import features, gallery
+
+GRID = (3, 2)
+CROP = np.full((48, 32, 3), 90, np.uint8)
+
+
+@pytest.fixture(scope="module")
+def faces() -> FaceSet:
+    return gallery(6, 4)
+
+
+@pytest.fixture(scope="module")
+def vectors(faces: FaceSet) -> FeatureSet:
+    rng = np.random.default_rng(1)
+    return features(faces, rng.normal(size=(6, 8))[faces.identity.codes] + rng.normal(size=(len(faces), 8)), "net")
+
+
+def patches(faces: FaceSet, ids: np.ndarray) -> PatchSets:
+    found = np.stack([np.random.default_rng(int(face) % 997).normal(size=(6, 5)) for face in ids])
+    unit = (found / np.linalg.norm(found, axis=2, keepdims=True)).astype(np.float32)
+    return PatchSets(np.asarray(ids), unit, unit.mean(1), unit[:, 0], GRID)
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Searches without a network: cosines of the vectors, patches made of the ids."""
+    calls: list[tuple[Any, ...]] = []
+
+    def search(faces: FaceSet, query: int, plan: MatchPlan, **given: Any) -> matching.Searched:
+        occlusion = given["occlusion"] or CLEAR
+        calls.append(("search", query, plan.weights, occlusion.kind))
+        unit = given["features"].unit(faces.ids)[0]
+        cosine = unit @ unit[faces.row_of(query)]
+        rows = np.argsort(-cosine, kind="stable")
+        rows = rows[faces.ids[rows] != query][: plan.shortlist]
+        emd = np.random.default_rng(len(occlusion.kind)).random(len(rows))
+        found = Reranked(query, faces.ids[rows], cosine[rows], emd, emd * 0, plan.solver, GRID, 0.01)
+        right = faces.identity.codes[rows] == faces.identity.codes[faces.row_of(query)]
+        first = int(np.flatnonzero(right)[0]) + 1
+        return matching.Searched(found, right, len(faces) - 1, first, 0, Shown(CROP, None), occlusion)
+
+    def told(faces: FaceSet, query: int, other: int, plan: MatchPlan, **given: Any) -> matching.Pair:
+        calls.append(("explain", query, other))
+        sides = [patches(faces, np.array([one])) for one in (query, other)]
+        return matching.Pair(explain(*sides, plan, cosine=0.5), Shown(CROP, None), Shown(CROP, None))
+
+    monkeypatch.setattr(matching, "search", search)
+    monkeypatch.setattr(matching, "explain", told)
+    return calls
+
+
+@pytest.fixture
+def page(panel: Callable[..., Any], desk: Desk, faces: FaceSet, vectors: FeatureSet) -> MatchPanel:
+    card = Card("net", "small_plain", size=(48, 32), patch_layer="stage3", grid=GRID, dimensions=8)
+    seen = Inspection(Path("/nowhere/net.pt"), "weights", "0" * 64, 1, card)
+    desk.store.update(faces=faces, features={"net": vectors}, models=(seen,), model_b="net")
+    made = panel(MatchPanel)
+    made.resize(1400, 800)
+    return made
+
+
+def look(desk: Desk, face: int) -> None:
+    desk.store.update(selection=desk.workspace.selection.looking_at(face))
+    settle(desk)
+
+
+def test_the_face_looked_at_is_searched_for(page: MatchPanel, desk: Desk, faces: FaceSet, asked: list[Any]) -> None:
+    assert page.pages.currentWidget() is page.empty
+    look(desk, int(faces.ids[0]))
+    assert desk.workspace.query == int(faces.ids[0])
+    assert page.pages.currentWidget() is page.area
+    assert {kind for what, *_, kind in asked if what == "search"} == set(TRIED), "other occlusions are tried too"
+
+
+def test_a_candidate_is_explained_beside_the_same_query(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    query, other = int(faces.ids[0]), int(faces.ids[9])
+    look(desk, query)
+    page.slopes.candidate_chosen.emit(other)
+    settle(desk)
+    assert desk.workspace.selection.pair == (query, other)
+    assert desk.workspace.query == query
+    assert page._current(page._shown) == other
+    told = page._pairs[desk.workspace.match_question, other].found
+    u = transport.weights(*(patches(faces, np.array([one])).patches[0] for one in (query, other)))[0]
+    assert told.flow.sum(1) == pytest.approx(u)
+
+
+def test_alpha_asks_nobody(page: MatchPanel, desk: Desk, faces: FaceSet, asked: list[Any]) -> None:
+    look(desk, int(faces.ids[0]))
+    found, before = page._shown, len([one for one in asked if one[0] == "search"])
+    for alpha in (0, 55, 100):
+        page.controls.alpha.setValue(alpha)
+    settle(desk)
+    assert desk.workspace.match_plan.alpha == 1.0
+    assert page._shown is found
+    assert len([one for one in asked if one[0] == "search"]) == before
+    best = order(found.found, alpha=1.0)[0]
+    assert found.found.emd[best] == found.found.emd.min()
+    assert page._current(found) == int(found.found.ids[best]), "the first one is looked at where none was clicked"
+    assert desk.settings.searching.alpha == 1.0
+
+
+def test_weights_are_asked_for_anew(page: MatchPanel, desk: Desk, faces: FaceSet, asked: list[Any]) -> None:
+    look(desk, int(faces.ids[0]))
+    page.controls.planned.emit({"weights": "apc"})
+    settle(desk)
+    assert ("search", int(faces.ids[0]), "apc", "none") in asked
+    assert desk.settings.searching == replace(Searching(), weights="apc")
+
+
+def test_painting_searches_for_the_painted_face(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    look(desk, int(faces.ids[0]))
+    page.tried.occlusion_chosen.emit(Occlusion("mask"))
+    settle(desk)
+    assert page._shown.occlusion.kind == "mask"
+    page.canvas.occlusion_changed.emit(None)
+    settle(desk)
+    assert desk.workspace.occlusion is None
+    assert page._shown.occlusion.clear
+
+
+def test_a_pair_from_elsewhere_is_taken_over(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    a, b = int(faces.ids[3]), int(faces.ids[5])
+    desk.store.update(selection=Selection(np.array([a, b]), a, (a, b)))
+    settle(desk)
+    assert desk.workspace.query == a
+    assert page._current(page._shown) == b
+
+
+def test_without_patches_the_page_says_what_is_missing(
+    panel: Callable[..., Any], desk: Desk, faces: FaceSet, vectors: FeatureSet
+) -> None:
+    made = panel(MatchPanel)
+    desk.store.update(faces=faces, features={"net": vectors})
+    assert made.pages.currentWidget() is made.empty
+    assert made.next.isVisible()
