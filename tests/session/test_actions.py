@@ -30,6 +30,8 @@ MODEL_ACTIONS = {
 }
 ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate.policy", "evaluate.figure",
     "uncertainty.run", "uncertainty.export", "uncertainty.export_all", "uncertainty.curve", "uncertainty.figure",
+    "confidence.export", "confidence.study", "confidence.figure", "learners.export", "learners.figure",
+    "match.sweep", "match.export", "match.figure",
 }
 TRAINING_ACTIONS = {"training.start", "training.resume"}
 
