@@ -239,11 +239,16 @@ def looks(
 ) -> list[Look | str]:
     """Several faces as the network sees them, in the order of `rows`; the reason where there is no picture."""
     found: list[Look | str] = []
+
+    def worn(row: int) -> Shown | str:
+        plain = _shown(faces, row, net.card, guard)
+        return plain if isinstance(plain, str) else _painted(plain, occlusion, face=int(faces.ids[row]))
+
     with _guarded(faces, quarantined) as guard, ThreadPoolExecutor(max(2, os.cpu_count() or 2), "feed") as pool:
         for start in range(0, len(rows), TOGETHER):
             tick(start, len(rows))
             some = rows[start : start + TOGETHER].tolist()
-            fed = list(pool.map(lambda row: _shown(faces, row, net.card, occlusion, guard), some))
+            fed = list(pool.map(worn, some))
             told = iter(_seen([one for one in fed if isinstance(one, Shown)], net))
             found += [next(told) if isinstance(one, Shown) else one for one in fed]
     return found
@@ -252,7 +257,13 @@ def looks(
 def _seen(pictures: Sequence[Shown], net: Network) -> list[Look]:
     if not pictures:
         return []
-    told = net.encoder(np.stack([one.crop for one in pictures]), patches=True)
+    from facelens.features.encoder import pool
+
+    given = np.stack([one.crop for one in pictures])
+    if len(given) == 1:  # cores that share one picture wait for each other
+        told = pool(1).submit(net.encoder, given, patches=True).result()
+    else:
+        told = net.encoder(given, patches=True)
     if told.patches is None:
         raise _none(net.card)
     return [Look(*each) for each in zip(pictures, told.vectors, told.patches)]
@@ -264,8 +275,11 @@ def shown(
     """One face as a network is shown it, and its five points there; PictureError where no picture comes out."""
 
     def made() -> Shown:
+        if not occlusion.clear:
+            plain = shown(faces, row, card, quarantined=quarantined)
+            return _painted(plain, occlusion, face=int(faces.ids[row]))
         with _guarded(faces, quarantined) as guard:
-            found = _shown(faces, row, card, occlusion, guard)
+            found = _shown(faces, row, card, guard)
         if isinstance(found, str):
             message = tr("{name} cannot be shown to a network: {why}.", name=faces.file_name(row), why=found)
             raise PictureError(message, reason=found, hint=tr("Run the doctor on this gallery."))
@@ -274,21 +288,22 @@ def shown(
     return _crops.get((*_name(faces, row, card), occlusion), made)
 
 
-def _shown(faces: FaceSet, row: int, card: Card, occlusion: Occlusion, guard: Guard) -> Shown | str:
-    """The face, or why there is none."""
+def _shown(faces: FaceSet, row: int, card: Card, guard: Guard) -> Shown | str:
+    """The face as it is, or why there is none."""
     if why := guard.why(row):
         return why
     try:
         with guard.reading(row):
-            crop, points = feed_face(faces, row, card), placed_face(faces, row, card)
+            return Shown(feed_face(faces, row, card), placed_face(faces, row, card))
     except PictureError as error:
         return error.reason
     except InputError as error:
         return error.message
-    if occlusion.clear:
-        return Shown(crop, points)
-    face = int(faces.ids[row])
-    after = None if points is None else moved(points, card.size, occlusion, face=face)
+
+
+def _painted(plain: Shown, occlusion: Occlusion, *, face: int) -> Shown:
+    crop, points = plain
+    after = None if points is None else moved(points, crop.shape[:2], occlusion, face=face)
     return Shown(painted(crop, occlusion, face=face, landmarks=points), after)
 
 
