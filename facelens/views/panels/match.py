@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 LEFT, RIGHT = 384, 310  # px
 NARROW = 1000  # px; under it the three columns lie below each other
 BESIDE, STACKED = 560, 1600  # px; least height of the page
+MOST = 200  # selected faces that are averaged
 TRIED = tuple(kind for kind in KINDS if kind != "brush")  # occlusions that are tried on every query
 KEPT = ("alpha", "weights", "solver", "epsilon", "shortlist")  # of the plan, from one session to the next
 Key = tuple[object, ...]
@@ -123,6 +124,7 @@ class MatchPanel(Panel):
         self.sweep.weights_chosen.connect(lambda weights: self._on_planned({"weights": weights}))
         self.ledger = RegionLedger()
         self.ledger.region_hovered.connect(self._on_region)
+        self.ledger.mode.changed.connect(lambda _: self._show_ledger())
         self.why_not = WhyNot(desk)
         self.why_not.candidate_chosen.connect(self._on_candidate)
         self.tried = OcclusionTable()
@@ -249,6 +251,8 @@ class MatchPanel(Panel):
             self._show_alpha(found)
         if found is not None and "selection" in changed:
             self._show_candidate()
+        if self.ledger.mode.value() == "selection" and changed & {"selection", "match_plan", "occlusion", "excluded"}:
+            self._show_ledger()
         if changed & {"sweep_answer", "match_plan", "occlusion", "features", "faces", "excluded"}:
             self._show_sweep()
         if "occlusion" in changed:
@@ -411,6 +415,15 @@ class MatchPanel(Panel):
             weighting=tr(WEIGHT_WORDS[plan.weights][0]),
         )
         self._shares = regions.shares(told.grid, pair.query.points, pair.query.crop.shape[:2])
+        if self.ledger.mode.value() == "pair":
+            self._show_regions(pair, found)
+
+    def _show_regions(self, pair: Pair, found: Searched) -> None:
+        """What each region adds to the distance, beside the nearest face of the other kind."""
+        from facelens.analyses import regions
+
+        workspace, told = self.desk.workspace, pair.found
+        faces, plan = workspace.faces, workspace.resolved_match
         other = self._nearest_other(found)
         against = self._explained(other) if other is not None and other != told.gallery else None
         ledger = regions.ledger(told, self._shares)
@@ -421,12 +434,12 @@ class MatchPanel(Panel):
             theirs,
             alpha=plan.alpha,
             threshold=None,
-            genuine=right,
+            genuine=self._is_right(told.gallery),
             seconds=found.found.seconds,
             shares=self._shares,
         )
         self.why_not.setVisible(against is not None)
-        if against is not None and theirs is not None and workspace.query is not None:
+        if faces is not None and against is not None and theirs is not None and workspace.query is not None:
             self.why_not.show_triple(
                 faces,
                 told,
@@ -437,6 +450,47 @@ class MatchPanel(Panel):
                 query=workspace.query,
                 picture=None if found.occlusion.clear else found.shown.crop,
             )
+
+    def _show_ledger(self) -> None:
+        """The pair again, or the selected faces on average."""
+        pair = self.ledger.mode.value() == "pair"
+        self.why_not.setVisible(pair)
+        self.tried.setVisible(pair)
+        if pair:
+            self._show_candidate()
+        else:
+            self._show_average()
+
+    def _show_average(self) -> None:
+        from facelens.session import matching
+
+        workspace = self.desk.workspace
+        ids = workspace.selection.ids[:MOST]
+        if len(ids) < 2 or not workspace.resolved_match.model:
+            words = tr("Select two faces or more; each is searched for, and what is found first is averaged.")
+            self.ledger.show_nothing(tr("No selection"), words)
+            return
+        key = (workspace.match_plan, workspace.occlusion, ids.tobytes())
+
+        def done(job: Job) -> None:
+            now = self.desk.workspace
+            same = key == (now.match_plan, now.occlusion, now.selection.ids[:MOST].tobytes())
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE and same and self.ledger.mode.value() == "selection":
+                found: Any = job.result
+                what = tr("{n} selected faces, each with the nearest picture of its person", n=len(ids))
+                self.ledger.show_selection(found.mate, found.other, what=what)
+
+        self.ledger.show_nothing(tr("Searching for {n} faces…", n=len(ids)), "")
+        request = Request(
+            title=tr("Regions of {n} faces", n=len(ids)),
+            call=matching.ledgers,
+            args=(workspace.faces, ids, workspace.resolved_match),
+            kwargs={**given(workspace), "occlusion": workspace.occlusion, "excluded": workspace.excluded},
+            slot="ledgers",
+        )
+        self.desk.jobs.submit(request, then=done)
 
     def _ids(self, told: Any) -> tuple[int, int]:
         query = self.desk.workspace.query
