@@ -39,6 +39,7 @@ from facelens.features.models.divided import Divided as DividedNetwork
 from facelens.features.models.ensemble import TRANSFORMS
 from facelens.features.models.universal import Universal as UniversalNetwork
 from facelens.features.recipe import (
+    AggregationLoss,
     AttributesLoss,
     CompatibleLoss,
     DividedLoss,
@@ -368,6 +369,23 @@ class Aggregation(Kind):
             raise _other_network("universal")
         self.network.calibrate()
         self.loss = MutualLikelihood(parts=self.network.parts)
+        self._work = work
+
+    def turn(self, step: int, steps: int) -> None:
+        loss = self._work.recipe.loss
+        assert isinstance(loss, AggregationLoss)
+        if step == 0 and loss.shift == "measured":
+            self._measure()
+
+    def _measure(self) -> None:
+        """Start the shared shift where the genuine pairs of the first batch ask for it."""
+        assert isinstance(self.network, UniversalNetwork) and self.network.uncertainty is not None
+        rows = self._work.sampler.rows(0)
+        self.eval()
+        with torch.no_grad():
+            vectors = self.network(self._work.pictures(rows)).embedding
+            labels = torch.from_numpy(self._work.codes[rows]).to(vectors.device)
+            self.network.uncertainty.shift.fill_(self.loss.level(vectors, labels))
 
     def forward(self, batch: Drawn, part: str = "loss") -> Terms:
         out: Output = self.network(batch.shown())

@@ -182,7 +182,9 @@ class AttributesLoss:
 
 @dataclass(frozen=True)
 class AggregationLoss:
-    """Mutual likelihood of pictures of the same person; only the confidences are trained. It has no settings."""
+    """Mutual likelihood of pictures of the same person; only the confidences are trained."""
+
+    shift: str = _one_of("measured", "pfe")  # where log variance starts: as the first batch asks for, or at -7
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,8 @@ class _Bench:
         }
 
     def universal(self) -> dict[str, Any]:
-        """Degraded queries among clear faces, beside one embedding of the same network; and the confidences."""
+        """Degraded queries among clear faces, beside one embedding of the same network; and the confidences: a squared
+        distance of the same person should be as large as the variances say, so 1 on average."""
         import torch
 
         from facelens.features.losses.universal import mutual_likelihood
@@ -322,11 +323,14 @@ class _Bench:
         clear, clear_variance = parts[among], variance[among]
         nearest = [int(mutual_likelihood(parts[i], variance[i], clear, clear_variance).argmax()) for i in rows]
         likely = codes[among][nearest] == codes[rows]
+        first, second = np.nonzero(np.triu(codes[:, None] == codes, 1))
+        far = (parts[first] - parts[second]).square().mean(-1) / (variance[first] + variance[second])  # (pairs, K)
         return {
             "degraded P@1": self.first(vectors, rows=rows, among=among),
             "degraded P@1, likelihood": _rounded(likely.mean()),
             "degraded P@1, one embedding": self.first(self.vectors("plain"), rows=rows, among=among),
             "confidence and degradation": _ranked_alike(np.log(confidence).mean(1), self.degradation),
+            "distance by variance": _rounded(float(far.mean())),
         }
 
     def divided(self) -> dict[str, Any]:

@@ -371,6 +371,18 @@ def test_calibration_changes_confidences_alone(faces: FaceSet, universal: Done, 
     assert library.encoder(file, threads=1)[1].fits
 
 
+def test_calibration_starts_where_the_distances_are(faces: FaceSet, universal: Done, tmp_path: Path) -> None:
+    told = ["optimiser.rate=1e-8", f"network.options={{{PARTS}, uncertainty=8}}", f"models.start={universal.file}"]
+    shift, loss = {}, {}
+    for start in ("measured", "pfe"):
+        train(small("pa-finetune", *told, *SILENT, f"loss.shift={start}", steps=1), tmp_path / start, faces=faces)
+        shift[start] = float(weights(tmp_path / start)["uncertainty.shift"])
+        loss[start] = history(tmp_path / start)[-1]["terms"]["loss"]
+    assert shift["pfe"] == pytest.approx(-7, abs=1e-4)
+    assert shift["measured"] < -8, "pictures of a person are almost the same here"
+    assert loss["measured"] < loss["pfe"]
+
+
 @pytest.mark.parametrize("name", ["m2m", "unified", "lce-frozen"])
 def test_transforms_learn_from_stored_vectors_without_pictures(
     faces: FaceSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -97,6 +97,12 @@ def test_sub_embeddings_beat_one_embedding_on_degraded_pictures() -> None:
     assert found["confidence and degradation"] < -0.3
 
 
+def test_confidences_are_calibrated() -> None:
+    found = METRICS["universal"]
+    assert 0.8 < found["distance by variance"] < 1.25
+    assert found["degraded P@1, likelihood"] > found["degraded P@1"] - 0.02
+
+
 def test_learners_find_more_but_are_no_less_alike() -> None:
     divided, undivided = METRICS["divided"]["divided"], METRICS["divided"]["undivided"]
     assert divided["Recall@1"] >= undivided["Recall@1"]

@@ -8,14 +8,17 @@ Computes    a_ij  = 1/K sum_k s_i^(k) f_i^(k) . w_j^(k)
             L     = L_idt + 0.001 L_reg + 2 L_cls + 2 L_adv, each the mean over the batch; C is held still
             L_C   = -sum_t sum_t' log p_C(u^(t') = u_i^(t') | V_t(f_i)), for C alone, f is held still
             score = -1/2 sum_k [||f_i^(k) - f_j^(k)||^2 / (v_i^(k) + v_j^(k)) + D/K log(v_i^(k) + v_j^(k))], v = 1 / s;
-            calibration minimises the mean of -score over the pairs of a batch that show the same person
+            calibration minimises the mean of -score over the pairs of a batch that show the same person;
+            were all variances the same, it would be smallest at v = mean ||f_i^(k) - f_j^(k)||^2 / (2 D/K)
 Shapes      f (B, D), K groups of D / K numbers, each brought to length 1; s (B, K), > 0; w (C, D), likewise;
             u (B, M) in [0, 1], M variations; V (M, K) bool, K / 2 groups each, the others become 0; C: D -> M logits
 Reference   Shi, Yu, Sohn, Chandraker, Jain, "Towards Universal Representation Learning for Deep Face Recognition",
             CVPR 2020; Shi, Jain, "Probabilistic Face Embeddings", ICCV 2019 (score, calibration)
 Departs     masks act on the unit groups, so the lengths of the raw groups tell C nothing; the lambdas are assumed;
             L_adv is smallest at p = 1/2, where it is M (M - 1) log 2 and not 0; PFE has no 1/2 before its score and a
-            variance for each dimension; all is computed in float32 or better, also where the network is not
+            variance for each dimension, and starts from exp(-7), not from what the first batch asks for: the shift
+            is one number, and the steps of Adam are too small to carry it far; all is computed in float32 or
+            better, also where the network is not
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from torch.nn import functional as F
 
 from facelens.errors import InputError
 from facelens.features.losses import Terms, weighted
-from facelens.features.models.universal import parts_of
+from facelens.features.models.universal import LEAST, parts_of
 from facelens.words import tr
 
 MARGIN = 30.0  # of the logit, not of the cosine
@@ -219,17 +222,29 @@ class MutualLikelihood(nn.Module):
 
     def forward(self, embedding: Tensor, confidence: Tensor, labels: Tensor) -> Terms:
         """(B, D), (B, K), (B,) -> the mean over pairs i < j of one person. A batch without such a pair is refused."""
-        first, second = torch.triu_indices(len(labels), len(labels), 1, device=labels.device)
-        genuine = labels[first] == labels[second]
-        first, second = first[genuine], second[genuine]
-        if not len(first):
-            raise InputError(
-                tr("No person has two pictures in this batch, so there is no pair to learn from."),
-                hint=tr("Use batches with at least two pictures of a person."),
-            )
+        first, second = _genuine(labels)
         parts, logarithm = parts_of(_precise(embedding), self.parts), -_precise(confidence).log()
         score = _likelihood(parts[first], logarithm[first], parts[second], logarithm[second])
         return weighted({"likelihood": -score.mean()}, {})
+
+    def level(self, embedding: Tensor, labels: Tensor) -> float:
+        """The logarithm of the variance that, given to all parts of all pictures, makes the loss smallest."""
+        first, second = _genuine(labels)
+        parts = parts_of(_precise(embedding.detach()), self.parts)
+        far = (parts[first] - parts[second]).square().sum(-1).mean()
+        return float((far / (2 * parts.shape[-1])).log().clamp(min=LEAST))
+
+
+def _genuine(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """The pairs i < j of one person."""
+    first, second = torch.triu_indices(len(labels), len(labels), 1, device=labels.device)
+    genuine = labels[first] == labels[second]
+    if not bool(genuine.any()):
+        raise InputError(
+            tr("No person has two pictures in this batch, so there is no pair to learn from."),
+            hint=tr("Use batches with at least two pictures of a person."),
+        )
+    return first[genuine], second[genuine]
 
 
 def _likelihood(a: Tensor, log_a: Tensor, b: Tensor, log_b: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ from facelens.words import escaped, tr
 
 START = 64.0
 LOWEST, HIGHEST = -10.0, 7.0  # of the logarithm
-_LEAST = math.log(1e-6)
+LEAST = math.log(1e-6)  # of the logarithm of a variance
 
 
 def parts_of(embedding: Tensor, parts: int) -> Tensor:
@@ -61,7 +61,7 @@ def fused(parts: Tensor, variance: Tensor, *, rule: str = "min") -> tuple[Tensor
 class Uncertainty(nn.Module):
     """The logarithm of the variance of each part: FC, BN, ReLU, FC, BN, then one scale and one shift for all parts.
 
-    Everything starts at exp(-7): the last BN has no scale of its own, and the shared one starts at almost nothing.
+    Everything starts at exp(shift): the last BN has no scale of its own, and the shared one starts at almost nothing.
     """
 
     def __init__(self, features: int, *, hidden: int, parts: int) -> None:
@@ -77,7 +77,7 @@ class Uncertainty(nn.Module):
         inner = self.fc2(nn.functional.relu(self.bn1(self.fc1(x))))
         raw = self.scale * self.bn2(inner) + self.shift  # (B, K)
         # log(1e-6 + exp(raw)): a variance of nothing would make one part decide everything
-        smooth: Tensor = nn.functional.softplus(raw - _LEAST, threshold=40) + _LEAST
+        smooth: Tensor = nn.functional.softplus(raw - LEAST, threshold=40) + LEAST
         return smooth.clamp(max=-LOWEST)
 
 

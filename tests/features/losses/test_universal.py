@@ -375,6 +375,15 @@ def test_calibration_is_the_mean_over_genuine_pairs(dtype: torch.dtype) -> None:
         MutualLikelihood(parts=K)(f, s, torch.arange(B))
 
 
+def test_the_level_is_the_best_variance_for_all() -> None:
+    f, s, _, _ = example()
+    y, loss = torch.tensor([0, 1, 0, 0, 2, 1]), MutualLikelihood(parts=K)
+    level = torch.tensor(loss.level(f, y), dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(loss(f, (-level).exp().expand_as(s), y).total, [level])
+    assert abs(float(slope)) < 1e-6 * D
+    assert loss.level(torch.ones(2, D), torch.zeros(2)) == pytest.approx(math.log(1e-6)), "the same picture twice"
+
+
 def test_the_score_is_a_gaussian_log_likelihood() -> None:
     """Two points drawn from N(f, v): the density of their difference at 0, but for the constant."""
     a, b = (parts_of(torch.randn(D, dtype=torch.float64), K) for _ in range(2))
