@@ -166,7 +166,7 @@ def tsne(
         ).fit(x)
         return np.array(made, np.float32)
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     class Talking(TSNE):  # type: ignore[misc]
         """It has no callback, but says now and then how far it is; more often this way."""
