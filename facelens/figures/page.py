@@ -57,13 +57,12 @@ class Page:
         """What is shown, and under it of whom."""
         room = self.width - 2 * MARGIN
         self.text(MARGIN, 0.17, elided(title, 9, room, bold=True), size=9, fontweight="bold")
-        for i, line in enumerate(_lines([t for t in told if t], room, size=6.5)[:2]):
+        for i, line in enumerate(lines([t for t in told if t], room, size=6.5)[:2]):
             self.text(MARGIN, 0.31 + i * LINE, elided(line, 6.5, room), size=6.5, ink="text3")
 
     def foot(self, told: Sequence[str]) -> None:
-        """The caption, on one line or two."""
-        lines = _lines(told, self.width - 2 * MARGIN, size=6)
-        for i, line in enumerate(reversed(lines)):
+        """The caption, on as many lines as it needs."""
+        for i, line in enumerate(reversed(lines(told, self.width - 2 * MARGIN))):
             self.text(MARGIN, self.height - 0.11 - i * LINE, line, size=6, ink="text3")
 
     def face(self, x: float, down: float, side: float, faces: FaceSet, row: int | None, *, pixels: int = 168) -> Axes:
@@ -124,16 +123,16 @@ class Page:
         self.text(at + wide(ends[1], 6.5) + 0.16, down, bright, size=6.5, ink="text3")
 
 
-def _lines(words: Sequence[str], room: float, *, size: float) -> list[str]:
+def lines(words: Sequence[str], room: float, *, size: float = 6) -> list[str]:
     """Words with points between them, on as many lines as they need."""
-    lines: list[str] = []
+    found: list[str] = []
     for word in words:
-        longer = f"{lines[-1]} · {word}" if lines else word
-        if lines and wide(longer, size) <= room:
-            lines[-1] = longer
+        longer = f"{found[-1]} · {word}" if found else word
+        if found and wide(longer, size) <= room:
+            found[-1] = longer
         else:
-            lines.append(word)
-    return lines
+            found.append(word)
+    return found
 
 
 def _colours(signed: bool) -> Colormap:
@@ -163,6 +162,24 @@ def picture(axes: Axes, faces: FaceSet, row: int | None, pixels: int) -> None:
     x, y = across / max(high, across) / 2, high / max(high, across) / 2
     axes.imshow(image, extent=(0.5 - x, 0.5 + x, 0.5 - y, 0.5 + y), aspect="auto", interpolation="antialiased")
     axes.set(xlim=(0, 1), ylim=(0, 1))
+
+
+def mark(axes: Axes, right: bool, *, x: float = 0.9, y: float = 0.9, size: float = 7) -> None:
+    """Right: a disc with a check; wrong: a square with a cross. `x`, `y` in shares of the axes, `size` in points."""
+    from matplotlib.path import Path
+
+    check = Path([(-0.5, 0.02), (-0.14, -0.36), (0.52, 0.42)])
+    cross = Path([(-0.42, -0.42), (0.42, 0.42), (-0.42, 0.42), (0.42, -0.42)], [1, 2, 1, 2])
+    look: dict[str, Any] = {"transform": axes.transAxes, "linestyle": "none", "clip_on": False, "zorder": 8}
+    plate, ink = ("o", "good") if right else ("s", "bad")
+    axes.plot(
+        [x], [y], marker=plate, markersize=size if right else 0.86 * size, markerfacecolor=INK[ink],
+        markeredgecolor=(0, 0, 0, 0.6), markeredgewidth=0.5, **look,
+    )  # fmt: skip
+    axes.plot(
+        [x], [y], marker=check if right else cross, markersize=0.52 * size, markerfacecolor="none",
+        markeredgecolor="#ffffff", markeredgewidth=0.14 * size, **look,
+    )  # fmt: skip
 
 
 def undefined(axes: Axes, x: float, y: float, width: float, height: float) -> None:

@@ -89,6 +89,19 @@ def nice(least: float) -> float:
     return float(10 * power)
 
 
+def rounded_up(value: float) -> float:
+    """A round number not below `value`, so that bars keep their scale from one face to the next.
+
+    >>> rounded_up(0.148), rounded_up(0.071), rounded_up(0.0)
+    (0.15, 0.08, 1.0)
+    """
+    if not value > 0:
+        return 1.0
+    step = 10.0 ** float(np.floor(np.log10(value)))
+    figures = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    return float(round(next((one for one in figures if value <= one * step), 10) * step, 12))
+
+
 def thin(x: Array, width: int) -> NDArray[np.int64] | None:
     """Where runs of points start that fall into the same of `width` columns; None where all may be drawn.
 

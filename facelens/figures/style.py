@@ -18,6 +18,7 @@ INK = {
     "A": "#4b2a8c",
     "B": "#7d5200",
 }
+FLOW = "#f0b03f"  # of transport lines, on pictures and with a dark edge
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

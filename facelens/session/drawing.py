@@ -1,4 +1,4 @@
-"""Figures of an evaluation, of an ensemble's uncertainty, of parts and of learners as files, for the worker."""
+"""Figures of an evaluation, of an ensemble's uncertainty, of parts, learners and matches as files, for the worker."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from facelens.analyses.evaluation import Evaluation
     from facelens.analyses.jury import Ruling, Verdict
     from facelens.analyses.parts import Parts
+    from facelens.analyses.plan import MatchPlan
+    from facelens.analyses.reranking import Sweep
     from facelens.analyses.uncertainty import Uncertainty
     from facelens.analyses.universal import Study
+    from facelens.figures.transport import Patch
     from facelens.images.faceset import FaceSet, Ids
+    from facelens.session.matching import Pair, Searched
 
 CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
 UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their files are called
 CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
 LEARNERS = ("specialists", "table", "dimensions", "groups")
+MATCH = ("flow", "ranking", "regions", "sweep")
 
 
 def draw_charts(
@@ -144,6 +149,58 @@ def draw_learners(
             return figures.draw_specialists(faces, learners, tick=tick)
         draw = {"table": figures.draw_table, "dimensions": figures.draw_dimensions, "groups": figures.draw_clusters}
         return draw[name](faces, learners)
+
+    return _written(out, which, figure, tick)
+
+
+def draw_match(
+    out: Path,
+    faces: FaceSet,
+    searched: Searched | None,
+    pair: Pair | None,
+    *,
+    plan: MatchPlan,
+    query: int | None = None,
+    name: str = "",
+    other: Pair | None = None,
+    sweep: Sweep | None = None,
+    cut: float = 0.02,
+    patch: Patch | None = None,
+    which: Sequence[str] = MATCH,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for a search by patches, for one of the faces found, and for all queries.
+
+    `query` is the face that is searched for where it is of the gallery, `name` what it is called else. `other` is the
+    nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`.
+    """
+    from facelens.figures import reranking, transport
+    from facelens.session.matched import Subject
+
+    missing = InputError(tr("No match is worked out yet."), hint=tr("Search for a face first."))
+    subject = Subject(faces, searched, plan, query, name)
+
+    def figure(which: str, tick: Tick) -> Figure:
+        if which == "sweep":
+            if sweep is None:
+                raise InputError(tr("All queries are not searched for yet."), hint=tr("Search for all faces first."))
+            grid = pair.found.grid if pair is not None else plan.grid
+            return reranking.draw_sweep(sweep, plan=plan, told=subject.swept(sweep, grid))
+        if searched is None:
+            raise missing
+        if which == "ranking":
+            right = searched.right if subject.known else None
+            first = searched.first, searched.after(plan.alpha)
+            return reranking.draw_ranking(
+                faces, searched.found, query=subject.query(), right=right, first=first, plan=plan, told=subject.told,
+                tick=tick,
+            )  # fmt: skip
+        if pair is None:
+            raise missing
+        if which == "flow":
+            return transport.draw_flow(subject.match(pair), plan=plan, told=subject.told, cut=cut, patch=patch)
+        against = None if other is None else subject.match(other)
+        return transport.draw_regions(subject.match(pair), against, plan=plan, told=subject.told)
 
     return _written(out, which, figure, tick)
 

@@ -463,7 +463,8 @@ class Commands:
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
             found = self.window.panel("match").found()  # type: ignore[attr-defined]
-            self._write(out, write_ranking, self.faces, found, self.workspace.resolved_match)
+            plan, query = self.workspace.resolved_match, self.workspace.query
+            self._write(out, write_ranking, self.faces, found, plan, query=query)
 
     def _export_match(self) -> None:
         suggested = f"{self.faces.name} match.png"

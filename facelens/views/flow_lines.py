@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
+from facelens.figures.match_words import percent
 from facelens.views import theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.patch_view import BLACK, WHITE
@@ -75,20 +76,6 @@ class Streams:
             return f"{said} {shown}"
         more = plural(self.below, "{n} more below the cut carries", "{n} more below the cut carry")
         return f"{said} {shown} · {more} {percent(self.hidden)}"
-
-
-def percent(share: float) -> str:
-    """A share as it is written: whole, but where that would say none or all.
-
-    >>> percent(0.523), percent(0.0031), percent(0.9969), percent(1.0), percent(0.00002)
-    ('52 %', '0.3 %', '99.7 %', '100 %', '< 0.1 %')
-    """
-    value = 100 * share
-    if 0 < value < 0.1:
-        return tr("< 0.1 %")
-    if 99.9 < value < 100 - 1e-6:
-        return tr("> 99.9 %")
-    return tr("{share} %", share=f"{value:.{1 if 0 < value < 1 or 99 < value < 99.95 else 0}f}")
 
 
 def lines(

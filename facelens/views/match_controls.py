@@ -8,23 +8,11 @@ from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QMenu, QSlider, QToolButton, QWidget
 
 from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS, PLAIN_SUM, SOLVERS
+from facelens.figures.match_words import SOLVER_WORDS, WEIGHT_WORDS
 from facelens.session.workspace import Workspace
 from facelens.views.controls import FlowLayout, Segmented, label, text_width, together, tool_button, vertical_rule
 from facelens.words import number, tr
 
-WEIGHT_WORDS = {
-    "uniform": ("Uniform", "All patches weigh the same"),
-    "apc": ("APC", "A patch weighs by how much it is like the other face's average"),
-    "sc distance": ("SC", "A patch weighs by its distances to all patches of the other face, as published code does"),
-    "sc similarity": ("SC sim", "A patch weighs by its similarities to all patches of the other face"),
-    "cc": ("CC", "A patch weighs by how much it is like the other face's final embedding; dimensions must agree"),
-    "lmk": ("LMK", "A patch weighs by how many landmarks lie in it; needs a dense set to be good"),
-}
-SOLVER_WORDS = {
-    "exact": ("exact", "The plan of least cost"),
-    "sinkhorn": ("Sinkhorn", "A smoothed plan; smaller epsilon is sharper"),
-    "paper": ("paper", "Sinkhorn as published: stopped early, the sums hold only roughly"),
-}
 SHORTLISTS = (10, 30, 50, 100, 200, 0)
 STEPS = 100  # of alpha
 

@@ -26,9 +26,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from facelens.analyses.reranking import Explained
+from facelens.figures.match_words import percent
 from facelens.views import icons, theme
 from facelens.views.controls import EmptyState, Segmented, draw_text, text_width
-from facelens.views.flow_lines import Streams, percent
+from facelens.views.flow_lines import Streams
 from facelens.views.frame import Switch
 from facelens.views.patch_view import walked
 from facelens.views.plan_controls import PlanControls, PlanLook

@@ -8,10 +8,11 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLa
 
 from facelens.analyses.measure import Measure
 from facelens.analyses.reranking import Sweep, SweepRow
+from facelens.figures.match_words import alpha_title, queries_title, weights_title
+from facelens.figures.swept import measured
 from facelens.views import marks, theme
 from facelens.views.controls import draw_text, plain_tip, text_width
 from facelens.views.query_ranks import GAINED, LOST, SAME
-from facelens.views.swept import alpha_title, measured, queries_title, weights_title
 from facelens.words import number, tr
 
 EDGE, LEAD = 12, 22  # px

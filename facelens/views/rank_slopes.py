@@ -12,6 +12,7 @@ from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.reranking import Reranked, Sweep, SweepRow
+from facelens.figures.swept import nearest
 from facelens.images.faceset import FaceSet
 from facelens.session.selection import Mode
 from facelens.views.controls import EmptyState, Segmented
@@ -21,7 +22,6 @@ from facelens.views.query_head import QueryHead
 from facelens.views.query_ranks import GAINED, LOST, SAME, QueryRanks
 from facelens.views.ranking import Ranking
 from facelens.views.slopes import Slopes
-from facelens.views.swept import nearest
 from facelens.words import tr
 
 QUERY, QUERIES = "query", "queries"

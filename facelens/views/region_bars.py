@@ -6,7 +6,6 @@ Under the pointer, or where the keyboard is (up and down, Esc lets go), a row sa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from facelens.analyses.regions import REGIONS, title
+from facelens.figures.scales import rounded_up
 from facelens.views import theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import paint_tag
@@ -269,19 +269,6 @@ class RegionBars(QWidget):
         self.setAccessibleDescription(text)
         if aloud and text and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
-
-
-def rounded_up(value: float) -> float:
-    """A round number not below `value`, so that bars keep their scale from one face to the next.
-
-    >>> rounded_up(0.148), rounded_up(0.071), rounded_up(0.0)
-    (0.15, 0.08, 1.0)
-    """
-    if not value > 0:
-        return 1.0
-    step = 10.0 ** floor(log10(value))
-    figures = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-    return round(next((one for one in figures if value <= one * step), 10) * step, 12)
 
 
 def _paint_whisker(painter: QPainter, left: float, right: float, y: float) -> None:

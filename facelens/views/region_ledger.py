@@ -7,7 +7,7 @@ average over many pairs, with lines for the middle half of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses import regions
-from facelens.analyses.measure import rate
 from facelens.analyses.regions import Average
 from facelens.analyses.reranking import Explained
+from facelens.figures.match_words import Blend, small
 from facelens.views import marks, theme
 from facelens.views.controls import Elided, EmptyState, Segmented, draw_text, plain_tip, text_width
 from facelens.views.region_bars import EDGE, Bars, RegionBars
@@ -28,66 +28,6 @@ LEAD = 22  # px of the number that leads
 WHOLE = 0.4  # how strong the part of the whole face is painted beside that of the patches
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Blend:
-    """A distance as the sum it is: alpha EMD + (1 - alpha) (1 - cosine), below 0 the plain sum."""
-
-    emd: float
-    cosine: float
-    alpha: float
-    threshold: float | None = None
-    genuine: bool | None = None
-
-    @property
-    def patches(self) -> float:
-        """What the patches add."""
-        return self.emd if self.alpha < 0 else self.alpha * self.emd
-
-    @property
-    def whole(self) -> float:
-        """What the whole face adds."""
-        return (1 - self.cosine) * (1 if self.alpha < 0 else 1 - self.alpha)
-
-    @property
-    def distance(self) -> float:
-        """Both."""
-        return self.patches + self.whole
-
-    @property
-    def share(self) -> float:
-        """Of the patches, 0 to 1."""
-        return self.patches / self.distance if self.distance > 0 else 0.0
-
-    @property
-    def right(self) -> bool | None:
-        """Whether the threshold decides as the names do."""
-        if self.threshold is None or self.genuine is None:
-            return None
-        return (self.distance <= self.threshold) == self.genuine
-
-    def caption(self) -> str:
-        """What the number is."""
-        return tr("Sum of distances, lower is closer") if self.alpha < 0 else tr("Blended distance, lower is closer")
-
-    def decision(self) -> str:
-        """On which side of the threshold it lies; without one, what the names say."""
-        if self.threshold is None:
-            named = {True: tr("the same person by name"), False: tr("another person by name")}
-            return named[self.genuine] if self.genuine is not None else ""
-        limit = number(self.threshold)
-        if self.distance <= self.threshold:
-            return tr("below threshold {limit}", limit=limit)
-        return tr("above threshold {limit}", limit=limit)
-
-    def formula(self) -> str:
-        """The sum with its numbers."""
-        emd, whole = number(self.emd), number(1 - self.cosine)
-        if self.alpha < 0:
-            return tr("EMD {emd}  +  (1 − cos) {whole}", emd=emd, whole=whole)
-        shares = {"a": number(self.alpha, 2), "b": number(1 - self.alpha, 2)}
-        return tr("{a} × EMD {emd}  +  {b} × (1 − cos) {whole}", emd=emd, whole=whole, **shares)
 
 
 class _Head(QWidget):
@@ -339,8 +279,8 @@ def solved(explained: Explained, seconds: float) -> str:
     return " · ".join(
         (
             explained.solver,
-            tr("marginal error {error}", error=_small(explained.error)),
-            tr("gap {gap}", gap=_small(explained.gap)),
+            tr("marginal error {error}", error=small(explained.error)),
+            tr("gap {gap}", gap=small(explained.gap)),
             tr("{n} s", n=f"{seconds:.1f}") if seconds >= 1 else tr("{n} ms", n=f"{1000 * seconds:.1f}"),
         )
     )
@@ -352,12 +292,3 @@ def _about(explained: Explained) -> str:
         "Marginal error: by how much the plan misses the weights of a patch. Gap: how far its cost may lie above the "
         "least. The time is that of the second stage."
     )
-
-
-def _small(value: float) -> str:
-    """An error in one figure.
-
-    >>> _small(2.2e-16), _small(0.0), _small(1.4e-3)
-    ('2e-16', '0', '1e-3')
-    """
-    return rate(float(f"{value:.0e}")) if np.isfinite(value) else tr("n/a")

@@ -19,12 +19,13 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QStackedWid
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS
 from facelens.analyses.reranking import Sweep, SweepRow
+from facelens.figures.match_words import alpha_title, queries_title, weights_title
+from facelens.figures.swept import MEASURES, curve, measured, nearest
 from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label, plain_tip, text_width, together
 from facelens.views.frame import Switch
 from facelens.views.plots import Axis, Band, Chart, Mark, Series
 from facelens.views.sweep_bars import Row, SweepBars, compared
-from facelens.views.swept import MEASURES, alpha_title, curve, measured, nearest, queries_title, weights_title
 from facelens.words import number, tr
 
 STEP = 0.01  # of alpha

@@ -1,15 +1,13 @@
-"""Swept: what a sweep over alpha says at one of its steps."""
+"""Swept: what a sweep over alpha says at one of its steps, on the screen and on paper."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from facelens.analyses.measure import Measure
-from facelens.analyses.reranking import Sweep, SweepRow
+from facelens.analyses.reranking import SweepRow
 from facelens.figures.scales import Array
-from facelens.images import occlusion
-from facelens.views.match_controls import WEIGHT_WORDS
-from facelens.words import number, plural, tr
+from facelens.words import tr
 
 MEASURES = ("P@1", "RP", "MAP@R")
 
@@ -43,24 +41,3 @@ def curve(row: SweepRow, name: str) -> tuple[Array, Array, Array, Array]:
     ]
     x, y, low, high = np.array(ends, np.float64).reshape(-1, 4).T
     return x, y, low, high
-
-
-def weights_title(key: str) -> str:
-    """A way to weigh patches as it is shown."""
-    return tr(WEIGHT_WORDS[key][0]) if key in WEIGHT_WORDS else key
-
-
-def queries_title(sweep: Sweep) -> str:
-    """Who is searched for: how many, and what was painted on them."""
-    count = plural(len(sweep.queries), "{n} query", "{n} queries")
-    if not sweep.occlusion:
-        return count
-    known = sweep.occlusion in occlusion.KINDS
-    return tr(
-        "{queries} · {what}", queries=count, what=occlusion.title(sweep.occlusion).lower() if known else sweep.occlusion
-    )
-
-
-def alpha_title(alpha: float) -> str:
-    """Alpha as it is shown."""
-    return tr("plain sum") if alpha < 0 else f"α {number(alpha, 2)}"

@@ -1,0 +1,268 @@
+"""Figures of the second stage of a search: who came first before and after it, and what it does to many queries.
+
+Every figure names gallery, model, grid and how was searched. Right and wrong, up and down are told by shape as well as
+by colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.analyses.measure import Measure
+from facelens.analyses.plan import MatchPlan
+from facelens.analyses.reranking import Reranked, Sweep, SweepRow, blended, order
+from facelens.figures.charts import REFERENCE
+from facelens.figures.match_words import alpha_title, plan_words, solver_words, weights_title
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark, undefined, wide
+from facelens.figures.part_study import chart, name_ends
+from facelens.figures.style import INK, style
+from facelens.figures.swept import MEASURES, curve
+from facelens.figures.transport import Face
+from facelens.images.faceset import FaceSet
+from facelens.progress import Tick, silent
+from facelens.words import escaped, number, tr
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TOP, MOST = 8, 10  # faces of either stage
+FACE, ROW = 0.56, 0.66  # inches of a face, and from one to the next
+QUERY = 1.3
+BEFORE, AFTER = 1.78, 4.5  # inches where the two columns begin
+NAMES = 0.95  # of what stands beside a face
+LOOKS: dict[str, dict[str, Any]] = {  # of weights: never told by colour alone
+    "uniform": {"color": "#0a63c9", "marker": "o", "linestyle": "-"},
+    "apc": {"color": "#8a6100", "marker": "s", "linestyle": (0, (6, 1.6))},
+    "sc distance": {"color": "#007e7f", "marker": "^", "linestyle": (0, (4, 1.4, 1.2, 1.4))},
+    "sc similarity": {"color": "#8c4d90", "marker": "D", "linestyle": (0, (2.4, 1.4))},
+    "cc": {"color": "#4a4a4a", "marker": "v", "linestyle": (0, (8, 1.6, 1.2, 1.6, 1.2, 1.6))},
+    "lmk": {"color": "#5b7a1d", "marker": "P", "linestyle": (0, (1.4, 1.2))},
+}
+SUM, BESIDE = 1.16, 0.036  # where plain sums stand on the axis of alpha, and how far apart
+MARKED = 12  # steps up to which each has a mark
+
+
+# Who came first
+
+
+def draw_ranking(
+    faces: FaceSet,
+    found: Reranked,
+    *,
+    query: Face,
+    right: NDArray[np.bool_] | None,
+    first: tuple[int, int],
+    plan: MatchPlan,
+    told: Sequence[str],
+    top: int = TOP,
+    tick: Tick = silent,
+) -> Figure:
+    """The query, the first faces by cosine and the first ones after the second stage, joined by lines.
+
+    `right` (k,) says which of the shortlist are who is searched for, None: not known; `first` are the ranks of the
+    first of them before and after, 0 where there is none.
+    """
+    places = order(found, alpha=plan.alpha)
+    shown = min(top, MOST, len(places))
+    distance = blended(found.cosine, found.emd, alpha=plan.alpha)
+    after = np.empty(len(places), np.int64)
+    after[places] = np.arange(len(places))
+    width = AFTER + 0.2 + FACE + 0.08 + NAMES + MARGIN
+    foot = [*plan_words(plan), tr("Stage 2 looks at the first {k} of stage 1", k=len(places))]
+    if right is not None:
+        foot.append(tr("disc with a check: right, square with a cross: wrong"))
+    with style():
+        body = max(shown * ROW, QUERY + 0.95)
+        page = Page(width, HEAD + 0.3 + body + 0.24 + LINE * len(lines(foot, width - 2 * MARGIN)))
+        page.head(tr("Before and after the second stage"), told)
+        head, start = HEAD + 0.08, HEAD + 0.24
+        _query(page, start, query, first if right is not None else None)
+        page.text(BEFORE, head, tr("Stage 1: cosine, higher is closer"), size=6.5, ink="text2")
+        named = tr("Stage 2: sum, lower is closer") if plan.alpha < 0 else tr("Stage 2: blended, lower is closer")
+        page.text(AFTER, head, named, size=6.5, ink="text2")
+        _slopes(page, start, after, places, right, shown)
+        for rank in range(shown):
+            tick(rank, shown, tr("Drawing"))
+            down, entry = start + rank * ROW, int(places[rank])
+            one = rank, _row(faces, found, rank), None if right is None else bool(right[rank])
+            _candidate(page, BEFORE, down, faces, one, [number(float(found.cosine[rank]))])
+            one = rank, _row(faces, found, entry), None if right is None else bool(right[entry])
+            _candidate(page, AFTER, down, faces, one, [number(float(distance[entry])), _moved(entry, rank)])
+        if right is not None and first[0]:
+            for x, rank in zip((BEFORE, AFTER), first):
+                if rank > shown:
+                    words = tr("first right face at rank {rank}", rank=rank)
+                    page.text(x, start + shown * ROW + 0.02, words, size=6, ink="good")
+        page.foot(foot)
+        tick(shown, shown)
+        return page.figure
+
+
+def _row(faces: FaceSet, found: Reranked, entry: int) -> int | None:
+    return faces.row_of(int(found.ids[entry]))
+
+
+def _query(page: Page, top: float, query: Face, first: tuple[int, int] | None) -> None:
+    """The face that is searched for, and where the first right one stands."""
+    high = QUERY / max(1.0, query.size[1] / query.size[0])
+    axes = page.bare(MARGIN, top, high * query.size[1] / query.size[0], high)
+    axes.imshow(query.picture, extent=(0, 1, 0, 1), aspect="auto", interpolation="bilinear")
+    room = BEFORE - MARGIN - 0.15
+    page.text(MARGIN, top + high + 0.12, elided(escaped(query.name), 7, room, bold=True), size=7, fontweight="bold")
+    page.text(MARGIN, top + high + 0.26, elided(query.told or tr("query"), 6.5, room), size=6.5, ink="text2")
+    if first is None:
+        return
+    page.text(MARGIN, top + high + 0.46, tr("first right face, rank"), size=6, ink="text3")
+    if not first[0]:
+        page.text(MARGIN, top + high + 0.64, tr("nobody to find"), size=7)
+        return
+    words = tr("{before} → {after}", before=first[0], after=first[1])
+    page.text(MARGIN, top + high + 0.66, words, size=13, fontweight="bold")
+    x = MARGIN + wide(words, 13, bold=True) + 0.14
+    mark(page.bare(x - 0.1, top + high + 0.56, 0.2, 0.2), first[1] == 1, x=0.5, y=0.5)
+
+
+def _candidate(
+    page: Page, x: float, down: float, faces: FaceSet, one: tuple[int, int | None, bool | None], told: Sequence[str]
+) -> None:
+    """A face of the shortlist: its rank, its picture, who it is and what is told of it."""
+    rank, row, right = one
+    page.text(x + 0.1, down + FACE / 2, str(rank + 1), size=6.5, ink="text3", ha="right")
+    axes = page.face(x + 0.2, down, FACE, faces, row, pixels=112)
+    if right is not None:
+        mark(axes, right, x=0.97, y=0.95, size=6.5)
+    beside = x + 0.2 + FACE + 0.08
+    name = escaped(faces.label(row)) if row is not None else ""
+    page.text(beside, down + FACE / 2 - 0.13, elided(name, 6, NAMES), size=6)
+    for i, line in enumerate(told):
+        page.text(beside, down + FACE / 2 + 0.12 * i, line, size=6, ink="text2" if not i else "text3")
+
+
+def _moved(before: int, after: int) -> str:
+    """How a face changed its place."""
+    if before == after:
+        return tr("same rank")
+    sign = "▲" if after < before else "▼"
+    return tr("{sign} from {rank}", sign=sign, rank=before + 1)
+
+
+def _slopes(
+    page: Page, top: float, after: NDArray[np.int64], places: NDArray[np.int64], right: NDArray[np.bool_] | None,
+    shown: int,
+) -> None:  # fmt: skip
+    """Lines between the columns; those that come from below the fold are dashed, those that go there end at it."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    left, end = BEFORE + 0.2 + FACE + 0.08 + NAMES, AFTER - 0.06
+    axes = page.axes(left, top, end - left, shown * ROW)
+    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(shown * ROW, 0))
+    fold = shown * ROW
+    for entry in dict.fromkeys([*range(shown), *places[:shown].tolist()]):
+        good = right is not None and bool(right[entry])
+        y0, y1 = (min(rank * ROW + FACE / 2, fold) for rank in (entry, int(after[entry])))
+        below = entry >= shown
+        axes.add_patch(
+            PathPatch(
+                Path([(0, y0), (0.5, y0), (0.5, y1), (1, y1)], [1, 4, 4, 4]), facecolor="none",
+                edgecolor=INK["good" if good else "text3"], linewidth=2.0 if good else 0.7,
+                linestyle=(0, (3, 1.6)) if below else "-", alpha=1.0 if good else 0.8, zorder=3 if good else 2,
+            )
+        )  # fmt: skip
+
+
+# What it does to many
+
+
+def _ends(one: Measure) -> tuple[float, float, float]:
+    assert one.value is not None
+    return one.value, one.value if one.low is None else one.low, one.value if one.high is None else one.high
+
+
+def draw_sweep(sweep: Sweep, *, plan: MatchPlan, told: Sequence[str]) -> Figure:
+    """P@1, RP and MAP@R against alpha, a curve for each way to weigh patches; cosine alone is dotted."""
+    across, tall, step = 1.75, 2.1, 2.62
+    foot = [
+        tr("bands: 95 % intervals, people resampled"),
+        tr("dotted: cosine alone"),
+        solver_words(sweep.solver, plan.epsilon),
+        tr("shortlist {k}", k=sweep.shortlist or tr("all")),
+        sweep.how,
+        *([] if sweep.complete else [tr("not complete: the sweep was still running")]),
+    ]
+    width = 0.42 + 3 * step
+    with style():
+        page = Page(width, HEAD + 0.42 + tall + 0.62 + LINE * (len(lines(foot, width - 2 * MARGIN)) - 1))
+        page.head(tr("What the second stage does, by the share of the patches"), told)
+        for i, name in enumerate(MEASURES):
+            x, top = 0.42 + i * step, HEAD + 0.42
+            page.text(x - 0.32, HEAD + 0.05, tr("{name}, higher is better", name=name), size=7, ink="text2")
+            page.text(x - 0.32, HEAD + 0.19, _at(sweep, plan, name), size=6, ink="text3")
+            _curves(page, (x, top, across, tall), sweep, plan, name)
+            page.text(x + across, top + tall + 0.25, tr("α, share of EMD"), size=6.5, ink="text2", ha="right")
+        page.foot(foot)
+        return page.figure
+
+
+def _at(sweep: Sweep, plan: MatchPlan, name: str) -> str:
+    """What the chosen weights reach at the chosen alpha, where that was tried."""
+    row = next((row for row in sweep.rows if row.weights == plan.weights), None)
+    if row is None or plan.alpha not in row.alphas or name not in row.measures:
+        return ""
+    value = row.measures[name][row.alphas.index(plan.alpha)].text(3)
+    return f"{weights_title(plan.weights)}, {alpha_title(plan.alpha)}: {value}"
+
+
+def _curves(page: Page, box: tuple[float, float, float, float], sweep: Sweep, plan: MatchPlan, name: str) -> None:
+    axes = page.axes(*box)
+    before = sweep.before[name]
+    rows = [(row, curve(row, name)) for row in sweep.rows]
+    sums = [(row, _summed(row, name)) for row in sweep.rows]
+    known = [part for _, (_, *parts) in rows for part in parts if len(part)]
+    known += [np.array(_ends(one)) for one in (before, *(one for _, one in sums if one is not None)) if one.defined]
+    if not known:
+        undefined(axes, 0, 0, 1, 1)
+        axes.set_axis_off()
+        return
+    every = np.concatenate(known)
+    low, high = float(every.min()), float(every.max())
+    spare = max(0.06 * (high - low), 0.005)
+    summed = any(one is not None for _, one in sums)
+    chart(axes, (-0.02, SUM + 0.1 if summed else 1.02), (max(0.0, low - spare), min(1.0, high + spare)), room=5)
+    axes.set_xticks([0, 0.5, 1.0, *([SUM] if summed else [])], ["0", "0.5", "1", *([tr("sum")] if summed else [])])
+    if plan.alpha >= 0:
+        axes.axvline(plan.alpha, color=INK["text"], linewidth=0.8, alpha=0.5, zorder=1)
+    ends = []
+    if before.defined and before.value is not None:
+        axes.axhline(before.value, color=INK["text2"], linewidth=REFERENCE, linestyle=(0, (1, 2)), zorder=2)
+        ends.append((before.value, tr("cosine"), INK["text2"]))
+    for row, (x, y, least, most) in rows:
+        look, front = LOOKS.get(row.weights, LOOKS["uniform"]), row.weights == plan.weights
+        axes.fill_between(x, least, most, color=look["color"], alpha=0.2 if front else 0.05, linewidth=0)
+        marks = 1 if len(x) <= MARKED else max(1, len(x) // 5)
+        axes.plot(
+            x, y, linewidth=2.0 if front else 1.2, markersize=3, markevery=marks, zorder=4 if front else 3, **look
+        )  # fmt: skip
+        if len(y):
+            ends.append((float(y[-1]), weights_title(row.weights), str(look["color"])))
+    for i, (row, one) in enumerate(sums):
+        if one is not None:
+            value, lowest, highest = _ends(one)
+            look = LOOKS.get(row.weights, LOOKS["uniform"])
+            reach = [[max(value - lowest, 0.0)], [max(highest - value, 0.0)]]
+            axes.errorbar(
+                SUM + BESIDE * (i - (len(sums) - 1) / 2), value, yerr=np.array(reach), fmt=look["marker"],
+                color=look["color"], markersize=2.6, elinewidth=0.7, capsize=1.2, alpha=0.9,
+            )  # fmt: skip
+    name_ends(page, axes, box[0] + box[2] + 0.06, ends)
+
+
+def _summed(row: SweepRow, name: str) -> Measure | None:
+    """The plain sum, where it was tried and there is a value."""
+    tried = [one for alpha, one in zip(row.alphas, row.measures.get(name, ())) if alpha < 0 and one.defined]
+    return tried[0] if tried else None
