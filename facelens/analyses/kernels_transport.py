@@ -177,10 +177,11 @@ def least(
     a: NDArray[np.float64],
     b: NDArray[np.float64],
     cost: NDArray[np.float64],
+    potential: NDArray[np.float32],
     start: int,
     stop: int,
 ) -> None:
-    """Into `cost` the least one, to 2^-20 where there are up to 128 columns; what was left out is far smaller."""
+    """Into `cost` the least one, with up to 64 columns to a step of 2^-21, with 128 to 2^-20; and potentials (k, C)."""
     R, C = similarity.shape[1], b.shape[1]
     W = filled(C)
     bits = bits_of(W)
@@ -197,12 +198,40 @@ def least(
                 distance[i, j] = (np.int32(max(d, np.int32(0))) << bits) | np.int32(j)
         whole(a[p], total, supply)
         whole(b[p], total, demand)
-        route(distance, FAR, supply, demand, rows, amount, count)
+        g = route(distance, FAR, supply, demand, rows, amount, count)
         spent = 0.0
         for j in range(C):
+            potential[p, j] = np.float32(g[j] >> bits) / step
             for t in range(count[j]):
                 spent += amount[j, t] * (1.0 - np.float64(similarity[p, rows[j, t], j]))
         cost[p] = spent / total
+
+
+@_jit
+def bounds(
+    similarity: NDArray[np.float32],
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    found: NDArray[np.float64],
+    start: int,
+    stop: int,
+) -> None:
+    """Into `found` a cost that no plan can be below: every row goes to its nearest column, then what columns lack."""
+    R, C = similarity.shape[1], b.shape[1]
+    nearest = np.empty(C, np.float32)
+    for p in range(start, stop):
+        nearest[:] = OUTSIDE
+        total = 0.0
+        for i in range(R):
+            low = OUTSIDE
+            for j in range(C):
+                low = min(low, np.float32(1) - similarity[p, i, j])
+            total += a[p, i] * low
+            for j in range(C):
+                nearest[j] = min(nearest[j], np.float32(1) - similarity[p, i, j] - low)
+        for j in range(C):
+            total += b[p, j] * nearest[j]
+        found[p] = total
 
 
 @_quick
@@ -227,8 +256,8 @@ def _powers(x: NDArray[np.float32], out: NDArray[np.float32], scale: NDArray[np.
 @_quick
 def _kernel(
     distance: NDArray[np.float32],
-    f: NDArray[np.float64],
-    g: NDArray[np.float64],
+    f: NDArray[np.float32],
+    g: NDArray[np.float32],
     epsilon: float,
     kernel: NDArray[np.float32],
 ) -> None:
@@ -237,7 +266,7 @@ def _kernel(
     line, room = np.empty(len(g), np.float32), np.empty(len(g), np.float32)
     for i in range(len(distance)):
         for j in range(len(g)):
-            line[j] = np.float32(f[i] + g[j] - distance[i, j]) * scale
+            line[j] = (f[i] + g[j] - distance[i, j]) * scale
         _powers(line, kernel[i], room)
 
 
@@ -246,6 +275,7 @@ def smooth(
     similarity: NDArray[np.float32],
     a: NDArray[np.float64],
     b: NDArray[np.float64],
+    potential: NDArray[np.float32],
     epsilon: float,
     most: int,
     tolerance: float,
@@ -257,13 +287,14 @@ def smooth(
 ) -> None:
     """Scale rows and columns in turn until the sums of rows hold to `tolerance`, at most `most` times.
 
-    The first potentials leave a 1 in every row and column of the kernel, and scalings that grow become part of them,
-    so nothing is lost however small `epsilon` is.
+    Starts from a `potential` (k, C) of columns, 0 or below. With the others that follow from it there is a 1 in every
+    row and column of the kernel, and scalings that grow become part of them: nothing is lost where `epsilon` is small.
     """
     R, C = similarity.shape[1], b.shape[1]
     W = filled(C)
     distance, kernel = np.empty((R, W), np.float32), np.empty((R, W), np.float32)
-    f, g = np.empty(R, np.float64), np.empty(W, np.float64)
+    f, g, line = np.empty(R, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32)
+    f_bits, bits = f.view(np.int32), line.view(np.int32)  # as numbers from 0 up, in the same order, quicker to compare
     c, v, sums, out = np.empty(W, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32), np.empty(W, np.float32)
     r, u = np.empty(R, np.float32), np.empty(R, np.float32)
     for p in range(start, stop):
@@ -273,17 +304,21 @@ def smooth(
         sums[:] = OUTSIDE
         for j in range(C):
             out[j] = OUTSIDE if v[j] == 0 else np.float32(0)
+            g[j] = potential[p, j]
+        g[C:] = 0
         for i in range(R):
-            low = OUTSIDE
             for j in range(C):
-                d = max(np.float32(1) - similarity[p, i, j], out[j])
-                distance[i, j] = d
-                low = min(low, d)
+                distance[i, j] = max(np.float32(1) - similarity[p, i, j], out[j])
             distance[i, C:] = OUTSIDE
-            f[i] = low
+            for j in range(W):
+                line[j] = distance[i, j] - g[j]
+            lowest = bits[0]
+            for j in range(W):
+                lowest = min(lowest, bits[j])
+            f_bits[i] = lowest
             if u[i] > 0:
                 for j in range(W):
-                    sums[j] = min(sums[j], distance[i, j] - low)
+                    sums[j] = min(sums[j], distance[i, j] - f[i])
         for j in range(W):
             g[j] = sums[j]
             c[j] = np.float32(1) if v[j] > 0 else np.float32(0)

@@ -2,6 +2,7 @@
 
 Computes    distance = alpha EMD + (1 - alpha) (1 - cosine), Eq. 9; with the plain sum EMD + (1 - cosine); the first k
             of the first stage are put in the order of it, the others stay behind them as they were
+            nearest of all: EMD >= 0, and >= sum_i u_i f_i + sum_j v_j g_j with f_i = min_j D_ij, g_j = min_i D_ij - f_i
 Shapes      query one PatchSet, gallery k; cosine (k,), emd (k,); flow and distances (P, G), rows query
 Reference   Phan, Nguyen, "DeepFace-EMD: Re-ranking Using Patch-wise Earth Mover's Distance Improves Out-Of-Distribution
             Face Identification", CVPR 2022
@@ -10,8 +11,10 @@ Departs     distances where the authors have similarities; the order is the same
 
 from __future__ import annotations
 
+import os
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +30,7 @@ from facelens.words import tr
 Array = NDArray[np.float64]
 
 TOGETHER = 256  # faces of the gallery that are worked on at once
+ROUNDING = 1e-6  # by which a bound may lie too high
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +99,18 @@ class Sweep:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest face of all, and how few had to be looked at."""
+
+    id: int
+    cosine: float
+    emd: float
+    distance: float  # of Eq. 9
+    solved: int = 0
+    compared: int = 0  # those whose patches were looked at
+
+
 def blended(cosine: NDArray[np.floating], emd: NDArray[np.floating], *, alpha: float) -> Array:
     """Distances of Eq. 9; below 0 the plain sum.
 
@@ -114,15 +130,8 @@ def rerank(
     query: PatchSets, gallery: PatchSets, cosine: NDArray[np.floating], plan: MatchPlan, *, tick: Tick = silent
 ) -> Reranked:
     """What the patches of one face say of its shortlist, which comes by descending cosine."""
-    start, k = time.perf_counter(), len(gallery)
-    emd, error = np.zeros(k), np.zeros(k)
-    for first in range(0, k, TOGETHER):
-        tick(first, k, tr("Matching patches"))
-        some = slice(first, first + TOGETHER)
-        found = transport.tables(query, gallery.take(some), kinds=(plan.weights,))
-        u, v = transport.masses(found, kind=plan.weights)
-        solved = transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon)
-        emd[some], error[some] = solved.cost, solved.error
+    start = time.perf_counter()
+    emd, error = distances(query, gallery, plan, tick=tick)
     spent = time.perf_counter() - start
     whole = np.asarray(cosine, np.float64)
     return Reranked(int(query.ids[0]), gallery.ids, whole, emd, error, plan.solver, query.grid, spent)
@@ -150,3 +159,51 @@ def explain(query: PatchSets, gallery: PatchSets, plan: MatchPlan, *, cosine: fl
         solver=moved.solver,
         rounds=moved.rounds,
     )
+
+
+def nearest(
+    query: PatchSets, pieces: Iterable[tuple[PatchSets, NDArray[np.floating]]], plan: MatchPlan
+) -> Nearest | None:
+    """The nearest face of all, as if the patches of all had been moved; None of none.
+
+    `pieces` come by descending cosine, and are asked for only as long as a nearer face is possible. Of those, faces
+    whose cost cannot be low enough are not solved; of smoothed costs nothing is known beforehand, so all of them are.
+    """
+    best: Nearest | None = None
+    compared = solved = 0
+    exact, cores = plan.solver == "exact", os.cpu_count() or 1
+    for gallery, cosine in pieces:
+        whole = np.asarray(cosine, np.float64)
+        nothing = np.full(len(whole), -ROUNDING)
+        if best is not None and (blended(whole, nothing, alpha=plan.alpha) > best.distance).all():
+            break
+        found = transport.tables(query, gallery, kinds=(plan.weights,))
+        u, v = transport.masses(found, kind=plan.weights)
+        hope = blended(whole, transport.bounds(found, u, v) - ROUNDING if exact else nothing, alpha=plan.alpha)
+        left = np.argsort(hope, kind="stable")
+        compared += len(left)
+        while len(left):
+            some, left = (left[:cores], left[cores:]) if exact else (left, left[:0])
+            emd = transport.solve(found.take(some), u[some], v[some], solver=plan.solver, epsilon=plan.epsilon).cost
+            solved += len(some)
+            for distance, place, cost in sorted(zip(blended(whole[some], emd, alpha=plan.alpha), some, emd)):
+                if best is None or distance < best.distance:
+                    best = Nearest(int(gallery.ids[place]), float(whole[place]), float(cost), float(distance))
+            assert best is not None
+            left = left[hope[left] <= best.distance]
+    return None if best is None else replace(best, solved=solved, compared=compared)
+
+
+def distances(query: PatchSets, gallery: PatchSets, plan: MatchPlan, *, tick: Tick = silent) -> tuple[Array, Array]:
+    """Costs and errors (k,) of one face with k others, or of k faces each with its own."""
+    k = len(gallery)
+    emd, error = np.zeros(k), np.zeros(k)
+    for first in range(0, k, TOGETHER):
+        tick(first, k, tr("Matching patches"))
+        some = slice(first, first + TOGETHER)
+        asking = query if len(query) == 1 else query.take(some)
+        found = transport.tables(asking, gallery.take(some), kinds=(plan.weights,))
+        u, v = transport.masses(found, kind=plan.weights)
+        solved = transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon)
+        emd[some], error[some] = solved.cost, solved.error
+    return emd, error

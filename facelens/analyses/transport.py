@@ -4,7 +4,8 @@ Computes    EMD = min over F >= 0 of sum_ij F_ij D_ij,  row sums of F = u, colum
             exact: shortest ways for mass that is not placed yet (Hungarian method), distances as whole numbers; of many
             faces they have steps of 2^-20 to 2^-23, which can add no more than one step to a cost
             sinkhorn: the F that minimises <F, D> - eps H(F), by scaling exp((f + g - D) / eps) with potentials f, g
-            that take in what grows, until the sums hold: to 1e-12, of many faces to 1e-6 or for 1000 rounds
+            that take in what grows, until the sums hold: to 1e-12, of many faces to 1e-6 or for 1000 rounds; below
+            eps = 0.02 they start from the potentials of the exact plan
             paper: K = exp(-D / eps); r = u / (K c), c = v / (K^T r); at most 100 rounds, until mean|r - r'| < 0.1;
             F = diag(r) K diag(c), with the patches of the gallery as rows, as published
             weights: uniform 1 / P; apc relu(q_i . centre of the other); cc relu(q_i . embedding of the other);
@@ -44,6 +45,7 @@ PAPER_ROUNDS, PAPER_STOP = 100, 0.1
 ROUNDS, TOLERANCE = 20_000, 1e-12
 MANY_ROUNDS, MANY_TOLERANCE = 1000, 1e-6  # of many faces, in single precision
 STEPS = 1 << 40  # of the largest distance, where one plan is asked for
+SHARP = 0.02  # below it rounds start from the potentials of the least cost: there would be too many otherwise
 GROWN = 1e100  # a scaling that becomes part of the potentials
 SMALLEST = 1e-7  # added by the authors to the sum that weights are divided by
 WEIGHTS = ("uniform", "apc", "sc distance", "sc similarity", "joint apc")
@@ -87,26 +89,11 @@ def exact(distance: Floats, u: Floats, v: Floats) -> Plan:
     0.0
     """
     _check(distance, u, v)
-    from facelens.analyses import kernels_transport as kernels
-
-    R, C = distance.shape
     total = float(u.sum())
-    flow = np.zeros(distance.shape)
     if not distance.size or total <= 0:
-        return Plan(flow, 0.0, "exact", 0.0, 0.0)
-    low = float(distance.min())
-    step = max(float(np.ptp(distance)), 1e-300) / STEPS
-    W = kernels.filled(C)
-    table = np.full((R, W), kernels.FAR_64, np.int64)
-    table[:, :C] = (np.rint((distance - low) / step).astype(np.int64) << kernels.bits_of(W)) + np.arange(C)
-    shares = kernels.shares(R, C)
-    a, b = np.empty(R, np.int64), np.empty(C, np.int64)
-    kernels.whole(u / total, shares, a)
-    kernels.whole(v / float(v.sum()), shares, b)
-    rows, amount, count = np.empty((W, R), np.int32), np.empty((W, R), np.int64), np.empty(W, np.int32)
-    kernels.route(table, kernels.FAR_64, a, b, rows, amount, count)
-    for j in range(C):
-        flow[rows[j, : count[j]], j] = amount[j, : count[j]] * (total / shares)
+        return Plan(np.zeros(distance.shape), 0.0, "exact", 0.0, 0.0)
+    flow, _, step = _routed(distance, u / total, v / float(v.sum()))
+    flow *= total
     return Plan(flow, float((flow * distance).sum()), "exact", _error(flow, u, v), step * total)
 
 
@@ -129,7 +116,7 @@ def sinkhorn(
         return Plan(flow, 0.0, "sinkhorn", 0.0, 0.0)
     inner = distance[np.ix_(rows, columns)]
     a, b = u[rows], v[columns]
-    f = inner.min(1)
+    f = (inner - _routed(inner, a / a.sum(), b / b.sum())[1]).min(1) if epsilon < SHARP else inner.min(1)
     g = (inner - f[:, None]).min(0)  # so each row and each column of the kernel has a 1
     kernel, r, c = np.exp((f[:, None] + g - inner) / epsilon), np.zeros(len(a)), np.ones(len(b))
     done = 0
@@ -188,6 +175,11 @@ class Tables:
         """(k, G, P)."""
         return self.products[:, :, : self.query.patches.shape[1]]
 
+    def take(self, rows: NDArray[np.int64]) -> Tables:
+        """Some of the others."""
+        query = self.query if len(self.query) == 1 else self.query.take(rows)
+        return Tables(query, self.gallery.take(rows), self.products[rows], self.towards)
+
 
 @dataclass(frozen=True, eq=False)
 class Solved:
@@ -213,7 +205,7 @@ def tables(query: PatchSets, gallery: PatchSets, *, kinds: Collection[str] = PAT
             asking.append(vectors[:, None])
     columns = np.concatenate(asking, 1) if towards else query.patches
     if n == 1:
-        products = (gallery.patches.reshape(k * G, C) @ columns[0].T).reshape(k, G, -1)
+        products = (gallery.patches.reshape(k * G, C) @ columns[0].T).reshape(k, G, columns.shape[1])
     else:
         products = gallery.patches @ columns.transpose(0, 2, 1)
     return Tables(query, gallery, products, towards)
@@ -223,8 +215,12 @@ def masses(found: Tables, *, kind: str) -> tuple[Floats, Floats]:
     """u (k, P) and v (k, G), each line sums to 1; `kind` of PATCH_WEIGHTS."""
     query, gallery = found.query, found.gallery
     k, G, P = found.similarity.shape
-    u: Raw = np.ones((k, P))
-    v: Raw = np.ones((k, G))
+    even = np.full((k, P), 1 / P), np.full((k, G), 1 / G)
+    u: Raw
+    v: Raw
+    u, v = even
+    if kind == "uniform":
+        return even
     if kind in ("apc", "cc"):
         if kind not in found.towards:
             raise InputError(
@@ -240,7 +236,7 @@ def masses(found: Tables, *, kind: str) -> tuple[Floats, Floats]:
         u = other @ query.patches[0].T if alone else np.einsum("kpc,kc->kp", query.patches, other)
         v = found.products[:, :, found.towards[kind]]
     elif kind in ("sc distance", "sc similarity"):
-        u, v = (found.similarity.sum(axis, dtype=np.float64) for axis in (1, 2))
+        u, v = found.similarity.sum(1), found.similarity.sum(2)
         if kind == "sc distance":
             u, v = G - u, P - v
     elif kind == "lmk":
@@ -248,7 +244,7 @@ def masses(found: Tables, *, kind: str) -> tuple[Floats, Floats]:
             u = np.broadcast_to(query.points, (k, P))
         if gallery.points is not None:
             v = gallery.points
-    elif kind != "uniform":
+    else:
         raise ValueError(f"weights are one of {PATCH_WEIGHTS}, not {kind!r}")
     return _lines(u), _lines(v)
 
@@ -261,25 +257,58 @@ def solve(found: Tables, u: Floats, v: Floats, *, solver: str = "exact", epsilon
         raise ValueError("epsilon is above 0")
     from facelens.analyses import kernels_transport as kernels
 
-    k = len(found.gallery)
-    cost, error, rounds = np.zeros(k), np.zeros(k), np.zeros(k, np.int64)
+    cost, error, rounds = np.zeros(len(u)), np.zeros(len(u)), np.zeros(len(u), np.int64)
+    first = np.zeros(u.shape, np.float32)  # potentials
 
     def work(start: int, stop: int) -> None:
         given = found.products, v, u  # rows are the gallery's patches
-        if solver == "exact":
-            kernels.least(*given, cost, start, stop)
-        elif solver == "sinkhorn":
-            kernels.smooth(*given, epsilon, MANY_ROUNDS, MANY_TOLERANCE, cost, error, rounds, start, stop)
-        else:
+        if solver == "exact" or (solver == "sinkhorn" and epsilon < SHARP):
+            kernels.least(*given, cost, first, start, stop)
+        if solver == "sinkhorn":
+            first[start:stop] -= first[start:stop].max(1, keepdims=True, initial=-np.inf)
+            kernels.smooth(*given, first, epsilon, MANY_ROUNDS, MANY_TOLERANCE, cost, error, rounds, start, stop)
+        elif solver == "paper":
             kernels.published(*given, epsilon, PAPER_ROUNDS, PAPER_STOP, cost, error, rounds, start, stop)
 
-    _shared(work, k)
+    _shared(work, len(u))
     return Solved(cost, error, rounds)
+
+
+def bounds(found: Tables, u: Floats, v: Floats) -> Floats:
+    """(k,) what the costs cannot be below, at a small part of their price."""
+    from facelens.analyses import kernels_transport as kernels
+
+    least = np.zeros(len(found.gallery))
+    _shared(lambda start, stop: kernels.bounds(found.products, v, u, least, start, stop), len(least))
+    return least
 
 
 def pair(distance: Floats, u: Floats, v: Floats, *, solver: str = "exact", epsilon: float = EPSILON) -> Plan:
     """One plan; `solver` of SOLVERS."""
     return _SOLVE[solver](distance, u, v, epsilon)
+
+
+def _routed(distance: Floats, u: Floats, v: Floats) -> tuple[Floats, Floats, float]:
+    """The best plan for masses of 1, potentials of the columns, and the step of its distances."""
+    from facelens.analyses import kernels_transport as kernels
+
+    R, C = distance.shape
+    low = float(distance.min())
+    step = max(float(np.ptp(distance)), 1e-300) / STEPS
+    W = kernels.filled(C)
+    bits = kernels.bits_of(W)
+    table = np.full((R, W), kernels.FAR_64, np.int64)
+    table[:, :C] = (np.rint((distance - low) / step).astype(np.int64) << bits) + np.arange(C)
+    shares = kernels.shares(R, C)
+    a, b = np.empty(R, np.int64), np.empty(C, np.int64)
+    kernels.whole(u, shares, a)
+    kernels.whole(v, shares, b)
+    rows, amount, count = np.empty((W, R), np.int32), np.empty((W, R), np.int64), np.empty(W, np.int32)
+    potential = kernels.route(table, kernels.FAR_64, a, b, rows, amount, count)
+    flow = np.zeros(distance.shape)
+    for j in range(C):
+        flow[rows[j, : count[j]], j] = amount[j, : count[j]] / shares
+    return flow, (potential[:C] >> bits) * step, step
 
 
 def blended(cosine: float, patch_similarity: float, *, alpha: float = 0.7) -> float:

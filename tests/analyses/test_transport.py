@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from facelens.analyses import transport
+from facelens.analyses.patch_sets import PatchSets, sets_of
+from facelens.analyses.plan import PATCH_WEIGHTS, SOLVERS
+from facelens.errors import InputError
 
 FOLDER = Path(os.environ.get("FACELENS_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "golden"
 CASES = [
@@ -151,3 +154,151 @@ def test_blend() -> None:
     assert transport.blended(0.5, 0.9) == pytest.approx(0.7 * 0.9 + 0.3 * 0.5)
     assert transport.blended(0.5, 0.9, alpha=-1) == pytest.approx(1.4)
     assert transport.blended(0.5, 0.9, alpha=0) == 0.5
+
+
+# Many faces at once
+
+
+def faces(n: int, grid: tuple[int, int], *, seed: int = 0, channels: int = 24) -> PatchSets:
+    """Faces that have something in common, and cells of different strength."""
+    rng = np.random.default_rng(seed)
+    maps = rng.standard_normal((n, channels, *grid)) + 2 * np.random.default_rng(99).standard_normal((channels, 1, 1))
+    maps *= rng.random((n, 1, *grid)) * 4
+    landmarks = rng.integers(0, 3, (n, grid[0] * grid[1])).astype(np.float32)
+    embedding = maps.mean((2, 3)) + rng.standard_normal((n, channels))
+    return sets_of(np.arange(n), maps.astype(np.float32), embedding.astype(np.float32), points=landmarks)
+
+
+def as_pairs(query: PatchSets, gallery: PatchSets, kind: str) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """D, u, v of each pair, number by number."""
+    found = []
+    for n in range(len(gallery)):
+        one = query.take(slice(0, 1) if len(query) == 1 else slice(n, n + 1))
+        assert one.points is not None and gallery.points is not None
+        q, g = one.patches[0].astype(np.float64), gallery.patches[n].astype(np.float64)
+        D = np.array([[1 - a @ b for b in g] for a in q])
+        P, G = D.shape
+        u, v = {
+            "uniform": (np.ones(P), np.ones(G)),
+            "apc": (q @ gallery.centre[n], g @ one.centre[0]),
+            "cc": (q @ gallery.embedding[n], g @ one.embedding[0]),
+            "sc distance": (D.sum(1), D.sum(0)),
+            "sc similarity": ((1 - D).sum(1), (1 - D).sum(0)),
+            "lmk": (one.points[0], gallery.points[n]),
+        }[kind]
+        u, v = np.maximum(u, 0), np.maximum(v, 0)
+        found.append((D, u / u.sum(), v / v.sum()))
+    return found
+
+
+SIDES = {
+    "7x6": (faces(1, (7, 6)), faces(3, (7, 6), seed=1)),
+    "8x8 and 4x4": (faces(1, (8, 8)), faces(2, (4, 4), seed=1)),
+    "one and one": (faces(1, (3, 3)), faces(1, (2, 5), seed=1)),
+    "one patch": (faces(1, (1, 1)), faces(2, (3, 3), seed=1)),
+    "each with its own": (faces(3, (3, 4)), faces(3, (4, 4), seed=1)),
+}
+
+
+@pytest.mark.parametrize("kind", PATCH_WEIGHTS)
+@pytest.mark.parametrize("sides", SIDES)
+def test_many_faces_are_as_each_pair(sides: str, kind: str) -> None:
+    query, gallery = SIDES[sides]
+    found = transport.tables(query, gallery)
+    u, v = transport.masses(found, kind=kind)
+    pairs = as_pairs(query, gallery, kind)
+    for n, (D, a, b) in enumerate(pairs):
+        np.testing.assert_allclose(1 - found.similarity[n].T, D, atol=1e-6)
+        np.testing.assert_allclose(u[n], a, atol=1e-6)
+        np.testing.assert_allclose(v[n], b, atol=1e-6)
+    for solver in SOLVERS:
+        solved = transport.solve(found, u, v, solver=solver, epsilon=0.1)
+        for n, (D, _, _) in enumerate(pairs):
+            plan = transport.pair(D, u[n], v[n], solver=solver, epsilon=0.1)
+            assert solved.cost[n] == pytest.approx(plan.cost, abs=3e-6 if solver == "sinkhorn" else 1e-6), solver
+            assert solved.error[n] == pytest.approx(plan.marginal_error, abs=2e-6), solver
+    assert (transport.bounds(found, u, v) <= transport.solve(found, u, v).cost + 1e-6).all()
+
+
+def test_least_costs_are_those_of_another_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POT_BACKEND_DISABLE_PYTORCH", "1")
+    ot = pytest.importorskip("ot")
+    for grid, other in (((8, 8), (8, 8)), ((7, 6), (7, 6)), ((8, 8), (4, 4)), ((16, 16), (9, 9))):
+        found = transport.tables(faces(1, grid), faces(3, other, seed=4))
+        for kind in ("uniform", "apc", "sc distance"):
+            u, v = transport.masses(found, kind=kind)
+            D = 1 - found.similarity.transpose(0, 2, 1).astype(np.float64)
+            theirs = [ot.emd2(*line) for line in zip(u, v, D)]
+            np.testing.assert_allclose(transport.solve(found, u, v).cost, theirs, atol=1e-6)
+            for line, cost in zip(zip(D, u, v), theirs):
+                assert transport.exact(*line).cost == pytest.approx(cost, abs=1e-10)
+
+
+def test_no_faces() -> None:
+    found = transport.tables(faces(1, (3, 3)), faces(0, (3, 3)))
+    for kind, solver in itertools.product(PATCH_WEIGHTS, SOLVERS):
+        u, v = transport.masses(found, kind=kind)
+        assert u.shape == v.shape == (0, 9) and len(transport.solve(found, u, v, solver=solver).cost) == 0
+
+
+def test_many_faces_without_mass_in_some_patches() -> None:
+    rng = np.random.default_rng(3)
+    found = transport.tables(faces(1, (5, 5)), faces(4, (5, 5), seed=1))
+    u, v = (np.maximum(rng.standard_normal((4, 25)), 0) for _ in range(2))
+    u, v = u / u.sum(1, keepdims=True), v / v.sum(1, keepdims=True)
+    for solver, epsilon in itertools.product(("exact", "sinkhorn"), (0.1, 0.02)):
+        solved = transport.solve(found, u, v, solver=solver, epsilon=epsilon)
+        for n in range(4):
+            D = 1 - found.similarity[n].T.astype(np.float64)
+            assert solved.cost[n] == pytest.approx(
+                transport.pair(D, u[n], v[n], solver=solver, epsilon=epsilon).cost, abs=1e-5
+            )
+
+
+def test_where_nothing_attends_all_are_alike() -> None:
+    there = np.array([[1.0, 0.0]], np.float32)
+    maps = np.broadcast_to(there[:, :, None, None], (1, 2, 2, 2))
+    one, other = sets_of(np.array([0]), maps, there), sets_of(np.array([1]), -maps, -there)
+    found = transport.tables(one, other)
+    for kind in ("apc", "cc", "sc similarity", "lmk"):  # no landmarks either
+        for side in transport.masses(found, kind=kind):
+            assert side.tolist() == [[0.25] * 4], kind
+
+
+def test_an_embedding_of_another_length_cannot_weigh() -> None:
+    one = faces(1, (2, 2))
+    short = PatchSets(one.ids, one.patches, one.centre, one.embedding[:, :5], one.grid)
+    with pytest.raises(InputError, match=r"24 numbers .* embedding of 5") as caught:
+        transport.masses(transport.tables(short, short), kind="cc")
+    assert caught.value.hint
+
+
+def test_small_epsilon_comes_to_the_least_cost_of_many() -> None:
+    found = transport.tables(faces(1, (4, 4)), faces(5, (4, 4), seed=1))
+    u, v = transport.masses(found, kind="apc")
+    least, before = transport.solve(found, u, v).cost, np.full(5, np.inf)
+    for epsilon in (1.0, 0.2, 0.05, 0.01, 0.002):  # exp(-1 / 0.002) is nothing even in double precision
+        cost = transport.solve(found, u, v, solver="sinkhorn", epsilon=epsilon).cost
+        assert (cost < before + 1e-5).all() and (cost > least - 1e-4).all()
+        before = cost
+    np.testing.assert_allclose(before, least, atol=5e-4)
+    np.testing.assert_allclose(transport.solve(found, u, v, solver="sinkhorn", epsilon=1e-5).cost, least, atol=1e-4)
+
+
+def test_the_other_way_round_is_the_same_plan_turned() -> None:
+    a, b = faces(1, (5, 4)), faces(1, (4, 4), seed=1)
+    D, u, v = as_pairs(a, b, "apc")[0]
+    for solver in ("exact", "sinkhorn"):
+        there, back = (transport.pair(*line, solver=solver, epsilon=0.1) for line in ((D, u, v), (D.T, v, u)))
+        assert there.cost == pytest.approx(back.cost, abs=1e-10)
+        np.testing.assert_allclose(there.flow, back.flow.T, atol=1e-9)
+
+
+def test_sums_hold_and_nothing_flows_back() -> None:
+    for D, u, v in as_pairs(*SIDES["8x8 and 4x4"], "sc distance"):
+        for solver, within in (("exact", 1e-12), ("sinkhorn", 1e-10), ("paper", 0.02)):
+            plan = transport.pair(D, u, v, solver=solver)
+            assert (plan.flow >= 0).all()
+            np.testing.assert_allclose(plan.flow.sum(0), v, atol=within)
+            np.testing.assert_allclose(plan.flow.sum(1), u, atol=within)
+            assert plan.marginal_error <= within
