@@ -44,6 +44,7 @@ class Asked:
     face: int  # id
     sets: PatchSets  # one
     person: int  # its code among the identities of the gallery, -1: nobody there
+    originals: Ids  # the same picture in the gallery: itself, or of the same person and file name
     shown: Shown | None
     occlusion: Occlusion
 
@@ -82,7 +83,7 @@ class Ground:
         if queries is None and occlusion.clear and self.features.rows_of(np.array([query]))[1].all():
             sets, gone = self.sets(np.array([query], np.int64), tick=tick)
             if not len(gone):
-                return Asked(query, sets, self._person(home, row), shown, occlusion)
+                return Asked(query, sets, *self._known(home, row), shown, occlusion)
         look = patching.look(home, row, self.net, occlusion=occlusion, quarantined=self.quarantined)
         return self._looked(home, row, look, occlusion)
 
@@ -97,7 +98,7 @@ class Ground:
             rows = home.rows_of(sets.ids).tolist()
             ones = (sets.take(slice(n, n + 1)) for n in range(len(sets)))
             return [
-                Asked(int(one.ids[0]), one, self._person(home, row), None, occlusion) for one, row in zip(ones, rows)
+                Asked(int(one.ids[0]), one, *self._known(home, row), None, occlusion) for one, row in zip(ones, rows)
             ]
         found, rows = [], home.rows_of(ids)
         looks = patching.looks(home, rows, self.net, occlusion=occlusion, quarantined=self.quarantined, tick=tick)
@@ -114,12 +115,16 @@ class Ground:
         sets = sets_of(name, look.map[None], look.vector[None], grid=self.plan.grid)
         if self.plan.weights == "lmk":
             sets = replace(sets, points=self._counted(home, row, sets.grid, occlusion)[None])
-        return Asked(int(home.ids[row]), sets, self._person(home, row), look.shown, occlusion)
+        return Asked(int(home.ids[row]), sets, *self._known(home, row), look.shown, occlusion)
 
-    def _person(self, home: FaceSet, row: int) -> int:
+    def _known(self, home: FaceSet, row: int) -> tuple[int, Ids]:
+        """Who a face is in the gallery, and where it is there itself."""
         if home is self.faces:
-            return int(home.identity.codes[row])
-        return self._codes.get(home.identity.name(row), -1)
+            return int(home.identity.codes[row]), home.ids[row : row + 1]
+        person, name = self._codes.get(home.identity.name(row), -1), home.file_name(row)
+        same = np.flatnonzero(self.faces.identity.codes == person) if person >= 0 else np.zeros(0, np.int64)
+        found = [int(self.faces.ids[other]) for other in same.tolist() if self.faces.file_name(other) == name]
+        return person, np.array(found, np.int64)
 
     @cached_property
     def _codes(self) -> dict[str, int]:

@@ -32,6 +32,7 @@ from facelens.words import number, plural, tr
 TOGETHER = 256  # faces whose patches are worked on at once
 BLOCK = 64  # queries that are encoded together
 TELL = 1.0  # seconds between results of a sweep that are offered
+_nobody: Ids = np.zeros(0, np.int64)
 GRID = (7, 7)  # of saliency where a model has no patches
 MANY = 50_000  # faces x patches from which on a search of all of them is warned about
 
@@ -82,13 +83,15 @@ def search(
 ) -> Searched:
     """Search the gallery for one face: by the cosine of `features` first, the best of that by patches.
 
-    The query is a face of `queries`, or of the gallery itself; then it is no answer, unless it is painted and its
-    `original` is to stay. `folder` is where patch maps are kept, `quarantined` as in `tasks.check_gallery`.
+    The query is a face of `queries`, or of the gallery itself. The same picture is no answer, unless its `original` is
+    to stay, which it cannot where it is the query as it is. `folder` is where patch maps are kept, `quarantined` as in
+    `tasks.check_gallery`.
     """
     ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
     asked = ground.asked(query, occlusion=occlusion or CLEAR, queries=queries, tick=tick)
-    own = [query] if queries is None and (asked.occlusion.clear or not original) else []
-    without = np.array(own, np.int64) if excluded is None else np.append(excluded, own).astype(np.int64)
+    left = _nobody if excluded is None else np.asarray(excluded, np.int64)
+    own = (queries is None and asked.occlusion.clear) or not original
+    without = np.append(left, asked.originals) if own else left
     first = FirstStage(ground, asked, without=without)
     found = _reranked(ground, asked, first, plan, tick=tick)
     rank, mate = first.first_right()
@@ -215,7 +218,7 @@ def ledgers(
     Faces whose person has no other picture on the shortlist count for the others only.
     """
     ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
-    without = np.zeros(0, np.int64) if excluded is None else np.asarray(excluded, np.int64)
+    without = _nobody if excluded is None else np.asarray(excluded, np.int64)
     kept: dict[bool, list[NDArray[np.float64]]] = {True: [], False: []}
     for done, face in enumerate(ids.tolist()):
         tick(done, len(ids))
@@ -260,7 +263,7 @@ def sweep(
     default all that can be used. Others as for `search`.
     """
     asked = occlusion or CLEAR
-    without = np.zeros(0, np.int64) if excluded is None else np.asarray(excluded, np.int64)
+    without = _nobody if excluded is None else np.asarray(excluded, np.int64)
     ids = _searched_for(faces, features, without) if queries is None else queries.ids
     ids = ids if among is None else np.asarray(among, np.int64)
     if not len(ids):
@@ -271,7 +274,7 @@ def sweep(
     if "lmk" in kinds:
         plan = replace(plan, weights="lmk")  # so that landmarks are looked up
     ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
-    own = queries is None and (asked.clear or not original)
+    own = (queries is None and asked.clear) or not original
     tally = Tally((), tuple(alphas))
     searched = 0
 
@@ -293,7 +296,9 @@ def sweep(
     for start in range(0, len(ids), BLOCK):
         here = _Aside(tick, start, len(ids))
         several = ground.several(ids[start : start + BLOCK], occlusion=asked, queries=queries, tick=here)
-        firsts = [FirstStage(ground, one, without=np.append(without, one.face) if own else without) for one in several]
+        firsts = [
+            FirstStage(ground, one, without=np.append(without, one.originals) if own else without) for one in several
+        ]
         lists = [first.shortlist(plan.shortlist or len(first))[0] for first in firsts]
         if plan.shortlist and lists:
             ground.sets(np.unique(np.concatenate(lists)), tick=here)  # all pictures in one go
@@ -362,10 +367,12 @@ def _line(
 
 def _how(n: int, gallery: int, *, own: bool, apart: bool, excluded: bool) -> str:
     asked = plural(n, "{n} face is searched for", "{n} faces are searched for")
-    if apart:
-        where = tr("in a gallery of {n}", n=gallery)
-    elif excluded:
+    if excluded:
         where = tr("among {n} others; no query is in the gallery", n=gallery)
+    elif apart and own:
+        where = tr("in a gallery of {n}; pictures of the same name are left out", n=gallery)
+    elif apart:
+        where = tr("in a gallery of {n}", n=gallery)
     elif own:
         where = tr("among the {n} others; the clear picture of a query is not in the gallery", n=gallery)
     else:

@@ -154,9 +154,11 @@ def test_a_query_of_another_gallery(world: World, tmp_path: Path) -> None:
     apart = faces.take(np.array([row]))
     assert tuple(apart.identity.names) != tuple(faces.identity.names)  # a code of its own
     query = int(apart.ids[0])
-    found = matching.search(faces, query, PLAN, queries=apart, **world.given)
+    found = matching.search(faces, query, PLAN, queries=apart, original=True, **world.given)
     assert found.gallery == len(faces) and found.found.ids[0] == query and found.first == 1 and found.right[0]
     assert found.found.emd[0] == pytest.approx(0, abs=1e-3)
+    without = matching.search(faces, query, PLAN, queries=apart, **world.given)  # a picture of the same name
+    assert without.gallery == len(faces) - 1 and query not in without.found.ids
     nobody = replace(apart, identity=type(apart.identity).of(["Nobody"]))
     assert matching.search(faces, query, PLAN, queries=nobody, **world.given).first == 0
 
@@ -290,8 +292,10 @@ def test_who_is_searched_for(world: World) -> None:
     stays = matching.sweep(faces, PLAN, among=firsts, original=True, occlusion=Occlusion("mask", 0.3), **given)
     assert stays.gallery == 20 and "every query is in the gallery" in stays.how
     others = faces.take(np.arange(0, 20, 5), name="others")
-    away = matching.sweep(faces, PLAN, queries=others, **given)
+    away = matching.sweep(faces, PLAN, queries=others, original=True, **given)
     assert away.gallery == 20 and away.ranks.tolist() == [1] * 4  # each finds itself
+    away = matching.sweep(faces, PLAN, queries=others, **given)
+    assert away.gallery == 19 and "same name" in away.how
     lone = faces.take(np.arange(0, 20, 4))
     alone = {**given, "features": replace_rows(world.features, lone.ids)}
     with pytest.raises(InputError, match="nobody to search for"):
