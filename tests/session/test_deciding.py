@@ -53,7 +53,9 @@ def test_strangers_and_listed_pairs(tmp_path: Path) -> None:
         cosine, emd = told(int(faces.ids[a]), int(faces.ids[b]))
         expected.append(1 - 0.7 * emd - 0.3 * (1 - cosine))
     np.testing.assert_allclose(by_patches.curve.threshold, np.sort(expected)[::-1], atol=1e-5)
-    assert (by_patches.n_genuine, by_patches.n_impostor) == (4, 4)
+    right, wrong = np.array(expected)[listed.same], np.array(expected)[~listed.same]
+    assert (by_patches.n_genuine, by_patches.n_impostor) == (len(right), len(wrong)) == (4, 4)
+    assert by_patches.auc.value == pytest.approx((right[:, None] > wrong).mean())
 
     faces.path(7).write_bytes(b"")
     ground.forget()
