@@ -177,7 +177,7 @@ def _searching(value: Any) -> Searching:
         "opacity": lambda x: 0 <= x <= 1,
         "colours": lambda x: x in ("viridis", "cividis"),
     }
-    found = {}
+    found: dict[str, Any] = {}
     for name, fits in usable.items():
         given = value.get(name)
         kinds = (str,) if name in ("weights", "solver", "colours") else (int, float)

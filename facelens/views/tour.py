@@ -18,9 +18,10 @@ from PySide6.QtWidgets import QWidget
 from facelens.analyses.plan import ProjectionPlan
 from facelens.errors import FaceLensError
 from facelens.images import decode
+from facelens.images.occlusion import Occlusion
 from facelens.resources import sample_data
 from facelens.session import log
-from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, UNCERTAINTY
+from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERTAINTY
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
@@ -172,6 +173,10 @@ class Guide:
             window.commands.export_confidence(self.out / "confidence.png")
             self.settle()
             figures += [self.out / f"confidence {name}.png" for name in CONFIDENCE]
+        if window.store.workspace.match_answer is not None:
+            window.commands.export_match(self.out / "match.png")
+            self.settle()
+            figures += [self.out / f"match {name}.png" for name in MATCH]
         if window.store.workspace.learners is not None:
             window.commands.export_learners(self.out / "learners.png")
             self.settle()
@@ -307,6 +312,31 @@ def _learners(guide: Guide) -> None:
     _show_answered(guide, "learners", "learners_answer")
 
 
+def _match(guide: Guide) -> None:
+    """A masked face is searched for; why its patches match."""
+    window, kept = guide.window, guide.kept.answers
+    workspace = window.store.workspace
+    faces = workspace.faces
+    if faces is None:
+        return
+    masked = faces.columns.get("mask")
+    query = int(faces.ids[0])
+    if isinstance(masked, np.ndarray):
+        clear = np.flatnonzero(np.nan_to_num(masked) == 0)
+        query = int(faces.ids[clear[min(40, len(clear) - 1)]])
+    plan = replace(workspace.match_plan, weights="apc")
+    window.act("layout.upgrade")
+    window.store.update(selection=Selection(current=query), match_plan=plan, occlusion=Occlusion("mask"))
+    window.act("match.show")
+    guide.settle()
+    if "sweep_answer" not in kept and workspace.resolved_match.model:
+        window.act("match.sweep")
+        guide.settle()
+        kept["sweep_answer"] = window.store.workspace.sweep_answer
+    elif workspace.resolved_match.model:
+        window.store.update(sweep_answer=kept["sweep_answer"])
+
+
 def _projection(guide: Guide) -> None:
     """The map as the paper draws it: a colour for each person, triangles for degraded pictures."""
     guide.window.store.update(projection_plan=ProjectionPlan(method="tsne"), selection=Selection())
@@ -414,6 +444,7 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("confidence", _confidence),
     ("attributes", _attributes),
     ("learners", _learners),
+    ("match", _match),
     ("projection", _projection),
     ("training", _training),
     ("palette", _palette),

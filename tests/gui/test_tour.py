@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facelens.session.drawing import CHARTS, UNCERTAINTY
+from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERTAINTY
 from facelens.views.tour import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def guarded(tmp_path: Path, facelens_home: Path) -> Callable[..., tuple[subproce
             "FACELENS_HOME": str(facelens_home),
         }
         done = subprocess.run(
-            [sys.executable, *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=100
+            [sys.executable, *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
         )
         return done, [line for file in sorted(notes.iterdir()) for line in file.read_text().splitlines()]
 
@@ -95,6 +95,8 @@ def test_the_whole_tour_without_a_network_and_without_torch(
     expected |= {"contact_sheet.png", "contact_sheet.svg", "contact_sheet.pdf", "selection.csv"}
     expected |= {f"evaluation {chart}.png" for chart in CHARTS}
     expected |= {f"uncertainty {chart}.png" for chart in UNCERTAINTY} | {"refused.csv"}
+    expected |= {f"confidence {name}.png" for name in CONFIDENCE} | {f"learners {name}.png" for name in LEARNERS}
+    expected |= {f"match {name}.png" for name in MATCH}
     assert {path.name for path in out.iterdir()} == expected
     for path in out.glob("*.png"):
         assert colours(path) > 60, f"{path.name} is blank"

@@ -136,7 +136,7 @@ class ConfidencePanel(Panel):
         self.matrix_frame = Frame(tr("Faces × parts"), self.matrix, yields=True)
         self.matrix_frame.header.add_menu(self.matrix.menu, tr("Order of faces and parts"))
         self.heat_frame = Frame(tr("Selected faces"), self.heat, tr("cells are parts, not places"), yields=True)
-        self.jury_frame = Frame(tr("Jury"), self.jury, tr("how each part votes"), yields=True)
+        self.jury_frame = Frame(tr("Jury"), self.jury, tr("how each part votes"))
         self.jury_frame.header.add(self.jury.mode)
         self.jury_frame.header.add_menu(self.jury.menu, tr("Which parts vote"))
         self.foot = Places(

@@ -18,6 +18,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.plan import MatchPlan
+from facelens.figures.match_words import SOLVER_WORDS, weights_title
 from facelens.images.faceset import Ids
 from facelens.images.occlusion import KINDS, Occlusion, title
 from facelens.session.actions import embeddable, matchable
@@ -26,11 +27,11 @@ from facelens.session.selection import Mode, Selection
 from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, label
 from facelens.views.frame import Frame, Skeleton, split
-from facelens.views.match_controls import WEIGHT_WORDS, MatchControls
+from facelens.views.match_controls import MatchControls
 from facelens.views.matching import SEARCH, SWEEP, explain_request, given, search_request, sweep_request
 from facelens.views.panel import Desk, Panel
 from facelens.views.working import Working
-from facelens.words import tr
+from facelens.words import plural, tr
 
 if TYPE_CHECKING:
     from facelens.analyses.reranking import Sweep
@@ -100,6 +101,7 @@ class MatchPanel(Panel):
         self._last = Selection()
         self._candidate: int | None = None
         self._pairs: dict[Key, Pair] = {}  # explained, of the present search
+        self._swept: dict[Key, tuple[MatchPlan, Sweep]] = {}  # all queries, by what was asked
         self._tried: dict[Key, Searched] = {}  # the same query under other occlusions
         self.controls = MatchControls()
         self.controls.planned.connect(self._on_planned)
@@ -148,14 +150,14 @@ class MatchPanel(Panel):
     # -- building
 
     def _build_body(self) -> QWidget:
-        self.ranking = Frame(tr("Ranking"), self.slopes, tr("before and after"), yields=True)
+        self.ranking = Frame(tr("Ranking"), self.slopes)
         self.ranking.header.add(self.slopes.mode)
         self.centre = QStackedWidget()
         self.centre.addWidget(self.explorer)
         self.centre.addWidget(self.canvas)
-        self.plan = Frame(tr("Plan"), self.centre, tr("hover a patch, click to keep it"), yields=True)
+        self.plan = Frame(tr("Plan"), self.centre)
         self.plan.header.add(self.explorer.controls)
-        self.all = Frame(tr("All queries"), self.sweep, yields=True)
+        self.all = Frame(tr("All queries"), self.sweep)
         self.all.header.add(self.sweep.mode)
         column = QWidget()
         stacked = QVBoxLayout(column)
@@ -170,7 +172,7 @@ class MatchPanel(Panel):
         side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         side.setWidget(column)
-        self.regions = Frame(tr("Region ledger"), side, yields=True)
+        self.regions = Frame(tr("Region ledger"), side)
         self.regions.header.add(self.ledger.mode)
         self.middle = split(Qt.Orientation.Vertical, self.plan, self.all, sizes=(76, 24))
         self.body = split(Qt.Orientation.Horizontal, self.ranking, self.middle, self.regions)
@@ -412,7 +414,7 @@ class MatchPanel(Panel):
             query_name=names[0],
             gallery_name=names[1],
             right=right,
-            weighting=tr(WEIGHT_WORDS[plan.weights][0]),
+            weighting=weights_title(plan.weights),
         )
         self._shares = regions.shares(told.grid, pair.query.points, pair.query.crop.shape[:2])
         if self.ledger.mode.value() == "pair":
@@ -570,7 +572,31 @@ class MatchPanel(Panel):
         row = next((one for one in found.rows if one.weights == plan.weights), None) if found is not None else None
         if workspace.faces is not None:
             self.slopes.show_queries(workspace.faces, found, row, plan.alpha)
-        self.all.header.set_subtitle(found.how if found is not None else "")
+        self.all.header.set_subtitle("" if found is None else self._swept_words(found))
+        self.all.header.setToolTip(found.how if found is not None else "")
+        if found is not None and found.complete:
+            self._swept[workspace.sweep_question] = replace(plan, weights="", alpha=0.0), found
+        self._show_bars(plan)
+
+    def _swept_words(self, found: Sweep) -> str:
+        n = plural(len(found.queries), "{n} query", "{n} queries")
+        model = self.desk.workspace.resolved_match.model
+        return tr("{model}, {n}, gallery {m}", model=model, n=n, m=f"{found.gallery:,}")
+
+    def _show_bars(self, plan: MatchPlan) -> None:
+        """Sweeps that differ in their grid or their solver alone, side by side at the present alpha."""
+        now = self.desk.workspace.occlusion
+        kind = now.kind if now is not None else ""
+        for mode, told in (("grid", _grid_words), ("solver", _solver_words)):
+            rows = []
+            for asked, found in self._swept.values():
+                fixed = (asked.model, asked.shortlist, asked.solver if mode == "grid" else (asked.layer, asked.grid))
+                wanted = (plan.model, plan.shortlist, plan.solver if mode == "grid" else (plan.layer, plan.grid))
+                row = next((one for one in found.rows if one.weights == plan.weights), None)
+                if fixed == wanted and found.occlusion == kind and row is not None:
+                    place = int(np.argmin([abs(alpha - plan.alpha) for alpha in row.alphas]))
+                    rows.append((told(asked), found.before["P@1"], row.measures["P@1"][place]))
+            self.sweep.show_bars(mode, rows if len(rows) > 1 else [], current=told(plan))
 
     # -- jobs
 
@@ -590,7 +616,15 @@ class MatchPanel(Panel):
         pairs = [self._pairs.get((question, one)) if one is not None else None for one in (face, other)]
         kept = workspace.sweep_answer
         sweep = kept.found if kept is not None and kept.question == workspace.sweep_question else None
-        return {"searched": found, "pair": pairs[0], "other": pairs[1], "sweep": sweep}
+        return {
+            "searched": found,
+            "pair": pairs[0],
+            "query": workspace.query,
+            "other": pairs[1],
+            "sweep": sweep,
+            "cut": self.explorer.look.cut,
+            "patch": self.explorer.kept,
+        }
 
     def _on_planned(self, changes: Mapping[str, Any]) -> None:
         plan = replace(self.desk.workspace.resolved_match, **changes)
@@ -665,3 +699,13 @@ class MatchPanel(Panel):
 
         for name in self._waiting():
             Modelling(self.desk, self).embed(name)
+
+
+def _grid_words(plan: MatchPlan) -> str:
+    grid = f"{plan.grid[0]} × {plan.grid[1]}" if plan.grid is not None else tr("native")
+    return plan.layer or grid
+
+
+def _solver_words(plan: MatchPlan) -> str:
+    words = tr(SOLVER_WORDS[plan.solver][0])
+    return words if plan.solver == "exact" else f"{words}, ε {plan.epsilon:g}"
