@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from facelens.analyses import transport
+from facelens.analyses.decisions import Strangers
 from facelens.analyses.patch_sets import PatchSets
 from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import Reranked, explain, order
@@ -20,7 +21,7 @@ from facelens.features.library import Inspection
 from facelens.features.patching import Shown
 from facelens.images.faceset import FaceSet
 from facelens.images.occlusion import CLEAR, Occlusion
-from facelens.session import matching
+from facelens.session import deciding, matching
 from facelens.session.selection import Selection
 from facelens.session.settings import Searching
 from facelens.views.panel import Desk
@@ -72,6 +73,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         sides = [patches(faces, np.array([one])) for one in (query, other)]
         return matching.Pair(explain(*sides, plan, cosine=0.5), Shown(CROP, None), Shown(CROP, None))
 
+    def strangers(faces: FaceSet, plan: MatchPlan, **given: Any) -> Strangers:
+        return Strangers(np.full(400, 0.1), np.linspace(0.5, 1, 400))
+
+    monkeypatch.setattr(deciding, "strangers", strangers)
     monkeypatch.setattr(matching, "search", search)
     monkeypatch.setattr(matching, "explain", told)
     return calls
@@ -126,6 +131,14 @@ def test_alpha_asks_nobody(page: MatchPanel, desk: Desk, faces: FaceSet, asked: 
     assert found.found.emd[best] == found.found.emd.min()
     assert page._current(found) == int(found.found.ids[best]), "the first one is looked at where none was clicked"
     assert desk.settings.searching.alpha == 1.0
+
+
+def test_a_threshold_comes_from_strangers_and_follows_alpha(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    page.controls.planned.emit({"far": 0.1})
+    look(desk, int(faces.ids[0]))
+    assert page._threshold() == pytest.approx(0.7 * 0.55 + 0.3 * 0.9, abs=0.005)
+    page.controls.planned.emit({"alpha": 0.0})
+    assert page._threshold() == pytest.approx(0.9)
 
 
 def test_weights_are_asked_for_anew(page: MatchPanel, desk: Desk, faces: FaceSet, asked: list[Any]) -> None:

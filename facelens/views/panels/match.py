@@ -34,6 +34,7 @@ from facelens.views.working import Working
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
+    from facelens.analyses.decisions import Strangers
     from facelens.analyses.reranking import Sweep
     from facelens.session.matching import Pair, Searched
 
@@ -101,6 +102,7 @@ class MatchPanel(Panel):
         self._last = Selection()
         self._candidate: int | None = None
         self._pairs: dict[Key, Pair] = {}  # explained, of the present search
+        self._strangers: dict[Key, Strangers | None] = {}  # None: being compared
         self._swept: dict[Key, tuple[MatchPlan, Sweep]] = {}  # all queries, by what was asked
         self._tried: dict[Key, Searched] = {}  # the same query under other occlusions
         self.controls = MatchControls()
@@ -359,7 +361,7 @@ class MatchPanel(Panel):
             query=workspace.query,
         )
         self.sweep.set_alpha(alpha)
-        self.ledger.set_alpha(alpha)
+        self.ledger.set_alpha(alpha, threshold=self._threshold())
         self._show_tried()
         self._show_candidate()
 
@@ -435,7 +437,7 @@ class MatchPanel(Panel):
             ledger,
             theirs,
             alpha=plan.alpha,
-            threshold=None,
+            threshold=self._threshold(),
             genuine=self._is_right(told.gallery),
             seconds=found.found.seconds,
             shares=self._shares,
@@ -452,6 +454,36 @@ class MatchPanel(Panel):
                 query=workspace.query,
                 picture=None if found.occlusion.clear else found.shown.crop,
             )
+
+    def _threshold(self) -> float | None:
+        """The distance at the FAR of the plan; None while strangers are compared, or where they are too few."""
+        from facelens.analyses.decisions import threshold
+        from facelens.session import deciding
+
+        workspace = self.desk.workspace
+        plan, faces = workspace.resolved_match, workspace.faces
+        key = (*workspace.sweep_question[:3], replace(plan, shortlist=0).solving)
+        if key in self._strangers:
+            kept = self._strangers[key]
+            told = threshold(kept, alpha=plan.alpha, far=plan.far) if kept is not None else None
+            return told.value if told is not None and told.supported else None
+        self._strangers[key] = None  # asked for once
+
+        def done(job: Job) -> None:
+            if job.state is State.DONE:
+                self._strangers[key] = job.result  # type: ignore[assignment]
+                self._show_candidate()
+
+        request = Request(
+            title=tr("How near strangers come"),
+            call=deciding.strangers,
+            args=(faces, plan),
+            kwargs={**given(workspace), "excluded": workspace.excluded},
+            slot="strangers",
+            short=True,
+        )
+        self.desk.jobs.submit(request, then=done)
+        return None
 
     def _show_ledger(self) -> None:
         """The pair again, or the selected faces on average."""
