@@ -23,9 +23,8 @@ Whole = NDArray[Any]  # int32 or int64
 _jit, _quick = compiled(), compiled(fastmath=True)
 LANES = 16  # numbers in a vector of the processor: lines are filled up to a multiple of it
 FAR, FAR_64 = np.int32(1 << 30), np.int64(1 << 60)  # beyond all distances, which stay below a fourth of it
-LARGE, SMALL = np.float32(1e10), np.float32(1e-10)  # scalings beyond become part of the potentials
 NOTHING = np.float32(1e-38)
-OUTSIDE = np.float32(4)  # the distance of a column that takes no part
+OUTSIDE = np.float32(4)  # beyond all distances
 
 
 @_jit
@@ -254,23 +253,6 @@ def _powers(x: NDArray[np.float32], out: NDArray[np.float32], scale: NDArray[np.
 
 
 @_quick
-def _kernel(
-    distance: NDArray[np.float32],
-    f: NDArray[np.float32],
-    g: NDArray[np.float32],
-    epsilon: float,
-    kernel: NDArray[np.float32],
-) -> None:
-    """exp((f + g - distance) / epsilon)."""
-    scale = np.float32(1.4426950408889634 / epsilon)
-    line, room = np.empty(len(g), np.float32), np.empty(len(g), np.float32)
-    for i in range(len(distance)):
-        for j in range(len(g)):
-            line[j] = (f[i] + g[j] - distance[i, j]) * scale
-        _powers(line, kernel[i], room)
-
-
-@_quick
 def smooth(
     similarity: NDArray[np.float32],
     a: NDArray[np.float64],
@@ -287,71 +269,59 @@ def smooth(
 ) -> None:
     """Scale rows and columns in turn until the sums of rows hold to `tolerance`, at most `most` times.
 
-    Starts from a `potential` (k, C) of columns, 0 or below. With the others that follow from it there is a 1 in every
-    row and column of the kernel, and scalings that grow become part of them: nothing is lost where `epsilon` is small.
+    Starts from a `potential` (k, C) of columns, 0 or below, and the others that follow from it: then there is a 1 in
+    every row and column of the kernel, and no scaling grows beyond what single precision holds.
     """
     R, C = similarity.shape[1], b.shape[1]
     W = filled(C)
+    scale = np.float32(1.4426950408889634 / epsilon)  # of powers of 2
     distance, kernel = np.empty((R, W), np.float32), np.empty((R, W), np.float32)
-    f, g, line = np.empty(R, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32)
+    f, g, line = np.empty(R, np.float32), np.empty(W, np.float32), np.empty(W, np.float32)
     f_bits, bits = f.view(np.int32), line.view(np.int32)  # as numbers from 0 up, in the same order, quicker to compare
-    c, v, sums, out = np.empty(W, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32), np.empty(W, np.float32)
-    r, u = np.empty(R, np.float32), np.empty(R, np.float32)
+    r, c = np.empty(R, np.float32), np.empty(W, np.float32)
+    u, v, sums = np.empty(R, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32)
+    distance[:, C:] = OUTSIDE
     for p in range(start, stop):
         u[:] = a[p]
         v[:C] = b[p]
-        c[:] = 0
-        sums[:] = OUTSIDE
-        for j in range(C):
-            out[j] = OUTSIDE if v[j] == 0 else np.float32(0)
-            g[j] = potential[p, j]
+        g[:C] = potential[p]
         g[C:] = 0
+        sums[:] = OUTSIDE
         for i in range(R):
             for j in range(C):
-                distance[i, j] = max(np.float32(1) - similarity[p, i, j], out[j])
-            distance[i, C:] = OUTSIDE
+                distance[i, j] = max(np.float32(1) - similarity[p, i, j], np.float32(0))
             for j in range(W):
                 line[j] = distance[i, j] - g[j]
             lowest = bits[0]
             for j in range(W):
                 lowest = min(lowest, bits[j])
             f_bits[i] = lowest
-            if u[i] > 0:
-                for j in range(W):
-                    sums[j] = min(sums[j], distance[i, j] - f[i])
-        for j in range(W):
-            g[j] = sums[j]
-            c[j] = np.float32(1) if v[j] > 0 else np.float32(0)
-        _kernel(distance, f, g, epsilon, kernel)
+            for j in range(W):
+                sums[j] = min(sums[j], distance[i, j] - f[i])
+        for i in range(R):
+            for j in range(W):
+                line[j] = (f[i] + sums[j] - distance[i, j]) * scale
+            _powers(line, kernel[i], g)
         r[:] = 0
+        c[:C] = 1
+        c[C:] = 0
         done = 0
         while done < most:
             done += 1
-            off, low, high = np.float32(0), LARGE, SMALL
+            off = np.float32(0)
             sums[:] = 0
             for i in range(R):
                 s = np.float32(0)
                 for j in range(W):
                     s += kernel[i, j] * c[j]
                 off = max(off, abs(r[i] * s - u[i]))
-                scale = u[i] / max(s, NOTHING)
-                r[i] = scale
-                low = min(low, scale if u[i] > 0 else LARGE)
-                high = max(high, scale)
+                r[i] = u[i] / max(s, NOTHING)
                 for j in range(W):
-                    sums[j] += scale * kernel[i, j]
+                    sums[j] += r[i] * kernel[i, j]
             for j in range(W):
                 c[j] = v[j] / max(sums[j], NOTHING)
             if off < tolerance:
                 break
-            if low < SMALL or high > LARGE:
-                for i in range(R):
-                    f[i] += epsilon * np.log(np.float64(r[i])) if u[i] > 0 else 0.0
-                    r[i] = 1 if u[i] > 0 else 0
-                for j in range(W):
-                    g[j] += epsilon * np.log(np.float64(c[j])) if v[j] > 0 else 0.0
-                    c[j] = 1 if v[j] > 0 else 0
-                _kernel(distance, f, g, epsilon, kernel)
         spent, off = 0.0, np.float32(0)
         for i in range(R):
             s, d = np.float32(0), np.float32(0)

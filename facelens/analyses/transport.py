@@ -3,9 +3,9 @@
 Computes    EMD = min over F >= 0 of sum_ij F_ij D_ij,  row sums of F = u, column sums = v,  D = 1 - S, S_ij = q_i . g_j
             exact: shortest ways for mass that is not placed yet (Hungarian method), distances as whole numbers; of many
             faces they have steps of 2^-20 to 2^-23, which can add no more than one step to a cost
-            sinkhorn: the F that minimises <F, D> - eps H(F), by scaling exp((f + g - D) / eps) with potentials f, g
-            that take in what grows, until the sums hold: to 1e-12, of many faces to 1e-6 or for 1000 rounds; below
-            eps = 0.02 they start from the potentials of the exact plan
+            sinkhorn: the F that minimises <F, D> - eps H(F), by scaling exp((f + g - D) / eps) until the sums hold: to
+            1e-12, of many faces to 1e-6 or for 1000 rounds; f_i = min_j D_ij - h_j, g_j = min_i D_ij - f_i, with h = 0
+            or, below eps = 0.02, the potentials of the exact plan; so scalings stay small, however small eps is
             paper: K = exp(-D / eps); r = u / (K c), c = v / (K^T r); at most 100 rounds, until mean|r - r'| < 0.1;
             F = diag(r) K diag(c), with the patches of the gallery as rows, as published
             weights: uniform 1 / P; apc relu(q_i . centre of the other); cc relu(q_i . embedding of the other);

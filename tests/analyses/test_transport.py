@@ -147,6 +147,18 @@ def test_nonsense_is_refused() -> None:
         transport.sinkhorn(D, u, v[:2])
     with pytest.raises(ValueError, match="above 0"):
         transport.sinkhorn(D, u, v, epsilon=0)
+    one = faces(1, (2, 2))
+    found = transport.tables(one, one)
+    with pytest.raises(ValueError, match="above 0"):
+        transport.solve(found, *transport.masses(found, kind="uniform"), solver="sinkhorn", epsilon=0)
+    with pytest.raises(ValueError, match="weights are"):
+        transport.masses(found, kind="none")
+    with pytest.raises(ValueError, match="solvers are"):
+        transport.solve(found, *transport.masses(found, kind="uniform"), solver="none")
+    with pytest.raises(ValueError, match="have no cosine"):
+        transport.tables(one, faces(1, (2, 2), channels=5))
+    with pytest.raises(ValueError, match="2 with 3"):
+        transport.tables(faces(2, (2, 2)), faces(3, (2, 2)))
     assert transport.exact(np.zeros((0, 0)), np.zeros(0), np.zeros(0)).cost == 0
 
 
@@ -283,6 +295,19 @@ def test_small_epsilon_comes_to_the_least_cost_of_many() -> None:
         before = cost
     np.testing.assert_allclose(before, least, atol=5e-4)
     np.testing.assert_allclose(transport.solve(found, u, v, solver="sinkhorn", epsilon=1e-5).cost, least, atol=1e-4)
+
+
+def test_mass_that_goes_a_long_way_in_small_steps() -> None:
+    place = np.linspace(0, 2, 21)
+    D = np.abs(place[:, None] - place)
+    u = np.exp(-3 * place) / np.exp(-3 * place).sum()
+    some = faces(1, (3, 7))
+    found = transport.Tables(some, some, (1 - D.T[None]).astype(np.float32), {})
+    least = transport.exact(D, u, u[::-1]).cost
+    solved = transport.solve(found, u[None], u[None, ::-1].copy(), solver="sinkhorn", epsilon=0.02)
+    assert solved.cost[0] == pytest.approx(least, abs=1e-4)  # scalings from e^-65 to e^50
+    far = transport.sinkhorn(50 * D, u, u[::-1], epsilon=0.1)  # to e^1000: they become part of the potentials
+    assert far.cost == pytest.approx(50 * least, abs=1e-4) and far.marginal_error < 1e-9
 
 
 def test_the_other_way_round_is_the_same_plan_turned() -> None:
