@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,9 @@ from facelens.errors import Cancelled, FaceLensError, InputError, NoDisplay
 from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
-    from facelens.analyses.plan import PartsPlan
+    from facelens.analyses.plan import MatchPlan, PartsPlan
+    from facelens.features.featureset import FeatureSet
+    from facelens.features.patching import Model
     from facelens.images.faceset import FaceSet
     from facelens.progress import Tick
 
@@ -140,6 +143,14 @@ def _parser() -> argparse.ArgumentParser:
 
     _learners_arguments(
         commands.add_parser("learners", help=tr("what each learner of a divided embedding finds alone"))
+    )
+
+    _match_arguments(
+        commands.add_parser("match", help=tr("search for a face by its embedding and by its patches, and say why"))
+    )
+
+    _rerank_arguments(
+        commands.add_parser("rerank", help=tr("what a second stage by patches does to many searches, before and after"))
     )
 
     _train_arguments(commands.add_parser("train", help=tr("train a model as a recipe says")))
@@ -369,6 +380,72 @@ def _learners_arguments(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=_learners)
 
 
+def _patch_arguments(command: argparse.ArgumentParser) -> None:
+    from facelens.analyses import plan
+
+    usual = plan.MatchPlan()
+    command.add_argument("--gallery", type=Path, metavar="PATH", help=tr("where the pictures are now"))
+    command.add_argument(
+        "--model", type=Path, metavar="FILE", help=tr("the model that made the vectors (default: where it lay then)")
+    )
+    command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
+    command.add_argument("--solver", choices=plan.SOLVERS, default=usual.solver, help=tr("default: exact"))
+    command.add_argument(
+        "--epsilon", type=_above, default=usual.epsilon, help=tr("of sinkhorn and paper (default: 0.05)")
+    )
+    command.add_argument(
+        "--grid", type=_grid, metavar="4x4", help=tr("rows and columns of patches (default: as the model has them)")
+    )
+    command.add_argument(
+        "--shortlist", type=_size, metavar="K", help=tr("faces the second stage looks at (default: 100; 0: all)")
+    )
+    command.add_argument("--occlude", choices=OCCLUSIONS, help=tr("paint this on what is searched for"))
+
+
+OCCLUSIONS = ("mask", "sunglasses", "crop70", "blocks")
+
+
+def _match_arguments(command: argparse.ArgumentParser) -> None:
+    from facelens.analyses import plan
+
+    command.add_argument("query", metavar="QUERY", help=tr("a picture, or the path of one inside the gallery"))
+    command.add_argument("store", metavar="GALLERY_STORE", help=tr("vectors of the gallery, named as in evaluate"))
+    _patch_arguments(command)
+    command.add_argument("--alpha", type=_alpha, default=plan.ALPHA, help=tr("share of the patches (0.7), or sum"))
+    command.add_argument("--weights", type=_weights, default="uniform", help=tr("default: uniform"))
+    command.add_argument("--identity", default="", metavar="NAME", help=tr("who a picture from elsewhere shows"))
+    _detector_arguments(command, required=False)
+    command.add_argument("--top", type=_count, default=10, metavar="N", help=tr("faces to list (default: 10)"))
+    command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the figures: NAME.pdf, .svg or .png"))
+    command.add_argument("--csv", type=Path, metavar="FILE", help=tr("the shortlist before and after"))
+    command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers, with the plans of two faces"))
+    command.set_defaults(run=_match)
+
+
+def _rerank_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("store", metavar="STORE", help=tr("vectors of the gallery, named as in evaluate"))
+    _patch_arguments(command)
+    command.add_argument(
+        "--queries",
+        default="",
+        metavar="FILTER",
+        help=tr('who is searched for, e.g. "role = query", or a folder (default: all with another picture)'),
+    )
+    command.add_argument("--apart", action="store_true", help=tr("leave all queries out of the gallery"))
+    command.add_argument(
+        "--weights", type=_many(_weights), default=(), metavar="A,B", help=tr("default: all that can be used")
+    )
+    command.add_argument(
+        "--alphas", type=_many(_alpha), default=ALPHAS, metavar="0.3,0.7,sum", help=tr("default: 0,0.3,0.5,0.7,1,sum")
+    )
+    command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers but those of single queries"))
+    command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the curves: NAME.pdf, .svg or .png"))
+    command.set_defaults(run=_rerank)
+
+
+ALPHAS = (0.0, 0.3, 0.5, 0.7, 1.0, -1.0)  # as published, and the plain sum
+
+
 def _train_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("recipe", help=tr("a recipe's name (cosface, universal, ...) or a TOML file"))
     command.add_argument("--gallery", type=Path, help=tr("what to train on (default: the recipe's, or drawn people)"))
@@ -403,8 +480,53 @@ def _count(word: str) -> int:
     return value
 
 
+def _size(word: str) -> int:
+    value = int(word)
+    if value < 0:
+        raise argparse.ArgumentTypeError(tr("{word} is no number from 0 up", word=word))
+    return value
+
+
 def _numbers(word: str) -> tuple[int, ...]:
     return tuple(_count(one) for one in word.split(","))
+
+
+def _many(read: Callable[[str], Result]) -> Callable[[str], tuple[Result, ...]]:
+    def several(word: str) -> tuple[Result, ...]:
+        return tuple(dict.fromkeys(read(one.strip()) for one in word.split(",")))
+
+    return several
+
+
+def _alpha(word: str) -> float:
+    value = -1.0 if word == "sum" else float(word)
+    if not (0 <= value <= 1 or value == -1):
+        raise argparse.ArgumentTypeError(tr("{word} is no share from 0 to 1, nor sum", word=word))
+    return value
+
+
+def _above(word: str) -> float:
+    value = float(word)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(tr("{word} is not above 0", word=word))
+    return value
+
+
+def _grid(word: str) -> tuple[int, int]:
+    rows, cross, columns = word.lower().replace("×", "x").partition("x")
+    if not cross:
+        raise argparse.ArgumentTypeError(tr("{word} is no grid such as 4x4", word=word))
+    return _count(rows), _count(columns)
+
+
+def _weights(word: str) -> str:
+    from facelens.analyses.plan import PATCH_WEIGHTS
+
+    name = {"sc": "sc distance"}.get(word.lower(), word.lower().replace("-", " "))
+    if name not in PATCH_WEIGHTS:
+        known = ", ".join(name.replace(" ", "-") for name in PATCH_WEIGHTS)
+        raise argparse.ArgumentTypeError(tr("{word} is none of {known}", word=word, known=known))
+    return name
 
 
 def _gui(arguments: argparse.Namespace) -> int:
@@ -685,6 +807,119 @@ def _learners(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _match(arguments: argparse.Namespace) -> int:
+    from facelens.session import match_report
+    from facelens.session.match_tables import write_ranking
+    from facelens.session.matched import Subject
+
+    faces, features, notes = _opened_one(arguments)
+    query = match_report.query_of(faces, arguments.query, identity=arguments.identity)
+    queries, said = query.queries, [*notes, *query.notes]
+    if queries is not None and arguments.detector:
+        queries = _aligned(queries, arguments)
+    elif queries is not None and faces.landmarks is not None:
+        said.append(tr("The picture is taken as an aligned face; of a photograph find the face with --detector FILE."))
+    asked = _match_plan(arguments, len(faces), alpha=arguments.alpha, weights=arguments.weights)
+    model, plan, _ = match_report.ready(features, asked, file=arguments.model, consents=_consents())
+    found = _apart(
+        match_report.examine,
+        faces,
+        query.face,
+        plan,
+        queries=queries,
+        **_patches_from(arguments, features, model),
+        tick=_Line(tr("Matching")),
+    )
+    home = query.face if queries is None else None
+    name = "" if queries is None else queries.file_name(0)
+    subject = Subject(faces, found.searched, plan, home, name)
+    report = match_report.MatchReport(subject, found, top=arguments.top, notes=tuple(said))
+    for line in report.lines():
+        print(line)
+    if arguments.csv:
+        write_ranking(arguments.csv, faces, found.searched, plan, query=home, name=name)
+    if arguments.json:
+        report.write_json(arguments.json)
+    if arguments.figure:
+        from facelens.session.drawing import draw_match
+
+        draw_match(
+            arguments.figure,
+            faces,
+            found.searched,
+            found.pair,
+            plan=plan,
+            query=home,
+            name=name,
+            other=found.other,
+            which=("flow", "ranking", "regions"),
+        )
+    return 0
+
+
+def _rerank(arguments: argparse.Namespace) -> int:
+    from facelens.session import match_report, matching
+
+    faces, features, notes = _opened_one(arguments)
+    asking = match_report.asking(faces, arguments.queries)
+    asked = _match_plan(arguments, len(faces))
+    if arguments.weights:
+        asked = replace(asked, weights=arguments.weights[0])
+    model, plan, grid = match_report.ready(features, asked, file=arguments.model, consents=_consents())
+    sweep = _apart(
+        matching.sweep,
+        faces,
+        plan,
+        queries=asking.queries,
+        among=asking.among,
+        excluded=asking.among if arguments.apart else None,
+        weights=arguments.weights,
+        alphas=arguments.alphas,
+        **_patches_from(arguments, features, model),
+        tick=_Line(tr("Searching")),
+    )
+    report = match_report.RerankReport(faces, sweep, plan, grid, notes=(*notes, *asking.notes))
+    for line in report.lines():
+        print(line)
+    if arguments.json:
+        report.write_json(arguments.json)
+    if arguments.figure:
+        from facelens.session.drawing import draw_match
+
+        shown = replace(plan, grid=grid)
+        draw_match(arguments.figure, faces, None, None, plan=shown, sweep=sweep, which=("sweep",))
+    return 0
+
+
+def _opened_one(arguments: argparse.Namespace) -> tuple[FaceSet, FeatureSet, tuple[str, ...]]:
+    """The gallery of a store, its vectors, and what there is to say of them."""
+    from facelens.session import vectors
+
+    opened = vectors.open_stores([arguments.store], cache=_store_root(arguments.root), gallery=arguments.gallery)
+    return opened.faces, opened.features[0], opened.notes
+
+
+def _match_plan(arguments: argparse.Namespace, faces: int, **more: Any) -> MatchPlan:
+    from facelens.analyses.plan import MatchPlan
+    from facelens.session.match_report import checked
+
+    same = {name: getattr(arguments, name) for name in ("solver", "epsilon", "grid")}
+    plan = MatchPlan(**same, **more)
+    if arguments.shortlist is not None:
+        plan = replace(plan, shortlist=arguments.shortlist)
+        checked(plan, faces)
+    return plan
+
+
+def _patches_from(arguments: argparse.Namespace, features: FeatureSet, model: Model) -> dict[str, Any]:
+    """What every search by patches needs."""
+    from facelens.images.occlusion import Occlusion
+    from facelens.session import folders
+
+    occlusion = Occlusion(arguments.occlude) if arguments.occlude else None
+    return {"features": features, "model": model, "folder": folders.cache() / "patches", "occlusion": occlusion}
+
+
 def _parts_plan(arguments: argparse.Namespace, **more: Any) -> PartsPlan:
     from facelens.analyses.plan import PartsPlan
 
@@ -901,10 +1136,13 @@ def _sample_build(arguments: argparse.Namespace) -> int:
 
 def _apart(call: Callable[..., Result], *arguments: object, tick: Tick, **named: object) -> Result:
     """Read pictures in a worker process: one that crashes the decoder is found out and left out, the rest goes on."""
+    import logging
+
     from facelens.images.quarantine import Again
     from facelens.session import folders
     from facelens.session.jobs import Request, run_apart
 
+    logging.getLogger("facelens.jobs").addHandler(logging.NullHandler())  # what fails is told once, by `main`
     book = folders.quarantine()
     request = Request(call.__name__, call, arguments, {**named, "quarantined": book}, again=Again(book))
     return run_apart(request, tick=tick)  # type: ignore[return-value]

@@ -25,6 +25,7 @@ class Provenance:
     weights: str = ""  # SHA-256 of the checkpoint, "" for imported vectors
     card: Card | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    file: str = field(default="", compare=False)  # where the model lay; "" where that is not known
 
 
 @dataclass(frozen=True, eq=False)

@@ -176,10 +176,12 @@ class Store:
         parts: int = 0,
         opened: Opened | None = None,
         imported: Mapping[str, str] | None = None,
+        file: Path | None = None,
     ) -> Store:
         """The store of that name under `root`, made where it is not there yet. `parts` = S numbers of confidence.
 
-        `opened` says where the gallery lies, for programs that start from the store; the latest word counts.
+        `opened` says where the gallery lies, `file` where the model, for programs that start from the store; the latest
+        word counts.
         `imported` says where vectors come from that no model of ours made.
         """
         _check_name(fingerprint)
@@ -211,8 +213,11 @@ class Store:
                 tr("The store has {a} dims, the model gives {b}.", a=store.dimensions, b=wanted[0]),
                 hint=tr("Delete the cached features of this model."),
             )
-        if opened is not None and opened != store.opened:
-            store.manifest = {**store.manifest, "opened": _told(opened)}
+        said: dict[str, Any] = {} if opened is None or opened == store.opened else {"opened": _told(opened)}
+        if file is not None and os.fspath(file.absolute()) != store.file:
+            said["file"] = os.fspath(file.absolute())
+        if said:
+            store.manifest = {**store.manifest, **said}
             store._note_rows()
         return store
 
@@ -268,6 +273,11 @@ class Store:
     def opened(self) -> Opened | None:
         """Where the gallery was opened from; None where an earlier version made the store."""
         return _opened(self.manifest.get("opened"))
+
+    @property
+    def file(self) -> str:
+        """Where the model lay; "" where that is not known."""
+        return str(self.manifest.get("file") or "")
 
     @property
     def size(self) -> int:
@@ -344,10 +354,8 @@ class Store:
         state = hashlib.sha256(self.fingerprint.encode())
         state.update(np.ascontiguousarray(ids).data)
         state.update(np.ascontiguousarray(keys).data)
-        card = self.card
-        return Provenance(
-            state.hexdigest(), card.name, str(self.manifest["weights"]), card, dict(self.manifest["versions"])
-        )
+        card, versions = self.card, dict(self.manifest["versions"])
+        return Provenance(state.hexdigest(), card.name, str(self.manifest["weights"]), card, versions, self.file)
 
     def _found(self, faces: FaceSet | None, *, lazy: bool) -> tuple[Rows, NDArray[np.bool_]]:
         """Where the vectors of `faces` lie, and which faces those are."""

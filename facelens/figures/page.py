@@ -226,7 +226,10 @@ def wide(text: str, size: float, *, bold: bool = False) -> float:
     from matplotlib.textpath import TextPath
 
     face = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
-    return float(TextPath((0, 0), text, size=size, prop=face).get_extents().x1) * 1.06 / 72 if text.strip() else 0.0
+    if not text.strip():
+        return 0.0
+    # Where curves bend counts, not how far they get: the same but for a hair, and much faster.
+    return float(TextPath((0, 0), text, size=size, prop=face).vertices[:, 0].max()) * 1.06 / 72
 
 
 def elided(text: str, size: float, width: float, *, bold: bool = False) -> str:

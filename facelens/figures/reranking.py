@@ -24,7 +24,7 @@ from facelens.figures.swept import MEASURES, curve
 from facelens.figures.transport import Face
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, silent
-from facelens.words import escaped, number, tr
+from facelens.words import escaped, number, plural, tr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -187,12 +187,17 @@ def _ends(one: Measure) -> tuple[float, float, float]:
 def draw_sweep(sweep: Sweep, *, plan: MatchPlan, told: Sequence[str]) -> Figure:
     """P@1, RP and MAP@R against alpha, a curve for each way to weigh patches; cosine alone is dotted."""
     across, tall, step = 1.75, 2.1, 2.62
+    known = [one for one in sweep.before.values() if one.defined]
+    counted = max((one.n for one in known), default=0)
     foot = [
-        tr("bands: 95 % intervals, people resampled"),
+        tr("bands: 95 % intervals, people resampled")
+        if any(one.low is not None for one in known)
+        else tr("without intervals"),
         tr("dotted: cosine alone"),
         solver_words(sweep.solver, plan.epsilon),
         tr("shortlist {k}", k=sweep.shortlist or tr("all")),
         sweep.how,
+        plural(counted, "N = {n} query with somebody to find", "N = {n} queries with somebody to find"),
         *([] if sweep.complete else [tr("not complete: the sweep was still running")]),
     ]
     width = 0.42 + 3 * step
@@ -246,7 +251,8 @@ def _curves(page: Page, box: tuple[float, float, float, float], sweep: Sweep, pl
         axes.fill_between(x, least, most, color=look["color"], alpha=0.2 if front else 0.05, linewidth=0)
         marks = 1 if len(x) <= MARKED else max(1, len(x) // 5)
         axes.plot(
-            x, y, linewidth=2.0 if front else 1.2, markersize=3, markevery=marks, zorder=4 if front else 3, **look
+            x, y, linewidth=2.0 if front else 1.2, markersize=3, markevery=marks, zorder=4 if front else 3,
+            clip_on=False, **look,
         )  # fmt: skip
         if len(y):
             ends.append((float(y[-1]), weights_title(row.weights), str(look["color"])))
@@ -257,7 +263,7 @@ def _curves(page: Page, box: tuple[float, float, float, float], sweep: Sweep, pl
             reach = [[max(value - lowest, 0.0)], [max(highest - value, 0.0)]]
             axes.errorbar(
                 SUM + BESIDE * (i - (len(sums) - 1) / 2), value, yerr=np.array(reach), fmt=look["marker"],
-                color=look["color"], markersize=2.6, elinewidth=0.7, capsize=1.2, alpha=0.9,
+                color=look["color"], markersize=2.6, elinewidth=0.7, capsize=1.2, alpha=0.9, clip_on=False,
             )  # fmt: skip
     name_ends(page, axes, box[0] + box[2] + 0.06, ends)
 

@@ -192,7 +192,7 @@ def _empty(axes: Axes, grid: Grid, mass: Array) -> None:
         row, column = divmod(patch, grid[1])
         axes.add_patch(
             Rectangle(
-                (column, row), 1, 1, facecolor=(0, 0, 0, 0.35), edgecolor=(1, 1, 1, 0.55), hatch="/////", linewidth=0,
+                (column, row), 1, 1, facecolor=(0, 0, 0, 0.35), edgecolor=(1, 1, 1, 0.28), hatch="/////", linewidth=0,
                 zorder=3,
             )
         )  # fmt: skip
@@ -209,7 +209,7 @@ def _plan(page: Page, x: float, down: float, size: tuple[float, float], found: E
     axes.imshow(found.flow, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0, vmax=most or 1.0)
     for mass, by_rows in ((found.u, True), (found.v, False)):
         for place in np.flatnonzero(mass <= 0).tolist():
-            look: dict[str, Any] = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.3), "hatch": "/////", "linewidth": 0}
+            look: dict[str, Any] = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.12), "hatch": "/////", "linewidth": 0}
             (axes.axhspan if by_rows else axes.axvspan)(place - 0.5, place + 0.5, **look)
     u, v = found.u * P, found.v * G  # in averages, so that grids of other sizes have bars of a like length
     longest = float(max(u.max(), v.max()))

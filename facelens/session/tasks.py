@@ -294,6 +294,7 @@ def _ready(
         dimensions=encoder.dimensions,
         parts=encoder.parts,
         opened=faces.opened,
+        file=Path(model),
     )
     return encoder, seen, kept
 
