@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import InputError
-from facelens.figures.page import picture
+from facelens.figures.page import mark, picture
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet, Ids
 from facelens.progress import Tick, silent
@@ -136,7 +136,7 @@ def face_strip(
                 if limit is not None and values[place] > limit:
                     axes.axhspan(0, 0.035, facecolor=WARN, edgecolor="none", zorder=3)
                 if right is not None and right[place] == 0:
-                    _cross(axes)
+                    mark(axes, False, x=0.89, y=0.89)
         figure.text(
             left / width,
             0.12 / height,
@@ -173,24 +173,6 @@ def _key(figure: Figure, band: Band, count: int, *, top: float, size: tuple[floa
 
 def _text(axes: Axes, x: float, y: float, text: str, *, size: float, colour: str) -> None:
     axes.text(x, y, text, ha="center", va="center", fontsize=size, color=INK[colour], zorder=4)
-
-
-def _cross(axes: Axes) -> None:
-    """A rounded square with a cross, top right."""
-    from matplotlib.patches import FancyBboxPatch
-
-    plate = FancyBboxPatch(
-        (0.83, 0.83),
-        0.12,
-        0.12,
-        boxstyle="round,pad=0,rounding_size=0.03",
-        facecolor=INK["bad"],
-        edgecolor="none",
-        zorder=3,
-    )
-    axes.add_patch(plate)
-    for y in ((0.86, 0.92), (0.92, 0.86)):
-        axes.plot((0.86, 0.92), y, color="#ffffff", linewidth=1.0, solid_capstyle="round", zorder=4)
 
 
 def _legend(name: str, *, limit: float | None, lower: bool, marked: bool) -> str:
