@@ -53,8 +53,9 @@ def test_refused_and_wrong_are_marked_and_named(faces: FaceSet) -> None:
     given = {"values": VALUES, "percentiles": PERCENTILES, "name": "variance", "columns": 5}
     plain = face_strip(faces, faces.ids, **given)
     marked = face_strip(faces, faces.ids, **given, right=right, limit=0.98)
-    new = [len(b.patches) - len(a.patches) for a, b in zip(plain.axes, marked.axes)]
-    assert new == [0] * 10 + [2, 2, 1, 0, 0]
+    bars = [len(b.patches) - len(a.patches) for a, b in zip(plain.axes, marked.axes)]
+    crosses = [any(line.get_marker() == "s" for line in axes.lines) for axes in marked.axes]
+    assert bars == [0] * 10 + [1, 1, 0, 0, 0] and crosses == [False] * 10 + [True, True, True, False, False]
     assert any(text.endswith("bar: refused above 0.980 · cross: wrong") for text in texts(marked))
     assert not any("refused" in text or "wrong" in text for text in texts(plain))
 
