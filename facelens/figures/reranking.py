@@ -196,7 +196,7 @@ def draw_sweep(sweep: Sweep, *, plan: MatchPlan, told: Sequence[str]) -> Figure:
         tr("dotted: cosine alone"),
         solver_words(sweep.solver, plan.epsilon),
         tr("shortlist {k}", k=sweep.shortlist or tr("all")),
-        sweep.how,
+        sweep.how.removesuffix("."),
         plural(counted, "N = {n} query with somebody to find", "N = {n} queries with somebody to find"),
         *([] if sweep.complete else [tr("not complete: the sweep was still running")]),
     ]
