@@ -41,6 +41,9 @@ class Stage(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMinimumSize(560, 360)
         self.tabs = QTabBar()
+        for button in self.tabs.findChildren(QToolButton):  # they come where there is no room for all pages
+            left = button.objectName() == "ScrollLeftButton"
+            button.setToolTip(tr("Pages to the left") if left else tr("Pages to the right"))
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.tabs.setAccessibleName(tr("Panels"))

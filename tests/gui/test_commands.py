@@ -108,9 +108,8 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         "vectors.export",
         "vectors.delete",
     }  # see test_models.py
-    of_results = {
-        id for id in BY_ID if id.startswith(("evaluate.", "uncertainty.")) and not id.endswith(".show")
-    }  # see evaluation/test_exports.py and test_uncertainty.py
+    panels = ("evaluate.", "uncertainty.", "confidence.", "learners.", "match.")
+    of_results = {id for id in BY_ID if id.startswith(panels) and not id.endswith(".show")}  # see the panels' own tests
     for id in BY_ID.keys() - {"application.quit", "gallery.open_sample", *of_models, *of_results, *TRAINING}:
         window.store.update(faces=full.faces, source=full.source, diagnosis=full.diagnosis)
         window.store.update(
