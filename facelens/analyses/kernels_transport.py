@@ -1,8 +1,8 @@
 """Compiled: what it costs to move the patches of one face to those of many others.
 
 `similarity` (k, R, C') float32 holds a table for each pair, of which the first C columns count; masses `a` (k, R) and
-`b` (k, C) have the same sum. What is found goes into arrays (k,), of the pairs `start` to `stop`, so that threads can
-share them. Which of the two faces the rows are makes no difference to it.
+`b` (k, C) have the same sum. What is found goes into arrays (k,). Which of the two faces the rows are makes no
+difference to it.
 
 The least cost: mass goes, from one row after the other, along the shortest way to a column that lacks some, back over
 mass that was placed before where that is shorter. Distances are whole numbers, so the plan is the best there is for
@@ -51,12 +51,12 @@ def shares(rows: int, columns: int) -> int:
 @_jit
 def whole(masses: NDArray[np.float64], total: int, out: NDArray[np.int64]) -> None:
     """Masses with a sum of 1 as whole numbers with a sum of `total`."""
-    rest, most = total, 0
+    rest = total
     for i in range(len(masses)):
         out[i] = np.int64(masses[i] * total + 0.5)
         rest -= out[i]
-        most = i if out[i] > out[most] else most
-    out[most] += rest
+    if rest != 0:
+        out[out.argmax()] += rest
 
 
 @_jit
@@ -106,11 +106,8 @@ def route(
             steps = 0
             best = far
             for j in range(W):
-                left[j] = g[j]
-                by[j] = kind(s)
-            for j in range(W):
                 x = kind(distance[s, j] - g[j])
-                short[j] = x
+                left[j], short[j], by[j] = g[j], x, kind(s)
                 best = min(best, x)
             while True:
                 end = best & mask
@@ -131,7 +128,7 @@ def route(
                     for j in range(W):
                         x = kind(base + distance[i, j] - left[j])
                         less = x < short[j]
-                        y = x if less else short[j]
+                        y = min(x, short[j])
                         short[j] = y
                         by[j] = kind(i) if less else by[j]
                         best = min(best, y)
@@ -177,8 +174,6 @@ def least(
     b: NDArray[np.float64],
     cost: NDArray[np.float64],
     potential: NDArray[np.float32],
-    start: int,
-    stop: int,
 ) -> None:
     """Into `cost` the least one, with up to 64 columns to a step of 2^-21, with 128 to 2^-20; and potentials (k, C)."""
     R, C = similarity.shape[1], b.shape[1]
@@ -190,7 +185,7 @@ def least(
     distance[:] = FAR
     rows, amount, count = np.empty((W, R), np.int32), np.empty((W, R), np.int64), np.empty(W, np.int32)
     supply, demand = np.empty(R, np.int64), np.empty(C, np.int64)
-    for p in range(start, stop):
+    for p in range(len(a)):
         for i in range(R):
             for j in range(C):
                 d = np.int32((np.float32(1) - similarity[p, i, j]) * step)
@@ -212,13 +207,11 @@ def bounds(
     a: NDArray[np.float64],
     b: NDArray[np.float64],
     found: NDArray[np.float64],
-    start: int,
-    stop: int,
 ) -> None:
     """Into `found` a cost that no plan can be below: every row goes to its nearest column, then what columns lack."""
     R, C = similarity.shape[1], b.shape[1]
     nearest = np.empty(C, np.float32)
-    for p in range(start, stop):
+    for p in range(len(a)):
         nearest[:] = OUTSIDE
         total = 0.0
         for i in range(R):
@@ -264,8 +257,6 @@ def smooth(
     cost: NDArray[np.float64],
     error: NDArray[np.float64],
     rounds: NDArray[np.int64],
-    start: int,
-    stop: int,
 ) -> None:
     """Scale rows and columns in turn until the sums of rows hold to `tolerance`, at most `most` times.
 
@@ -281,7 +272,7 @@ def smooth(
     r, c = np.empty(R, np.float32), np.empty(W, np.float32)
     u, v, sums = np.empty(R, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32)
     distance[:, C:] = OUTSIDE
-    for p in range(start, stop):
+    for p in range(len(a)):
         u[:] = a[p]
         v[:C] = b[p]
         g[:C] = potential[p]
@@ -345,8 +336,6 @@ def published(
     cost: NDArray[np.float64],
     error: NDArray[np.float64],
     rounds: NDArray[np.int64],
-    start: int,
-    stop: int,
 ) -> None:
     """The authors' rounds: until the scalings of rows change by less than `enough` on average, at most `most` times.
 
@@ -355,7 +344,7 @@ def published(
     R, C = similarity.shape[1], b.shape[1]
     kernel = np.empty((R, C))
     r, c, sums = np.empty(R), np.empty(C), np.empty(C)
-    for p in range(start, stop):
+    for p in range(len(a)):
         for i in range(R):
             for j in range(C):
                 kernel[i, j] = np.exp((np.float64(similarity[p, i, j]) - 1) / epsilon)

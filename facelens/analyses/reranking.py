@@ -29,7 +29,7 @@ from facelens.words import tr
 
 Array = NDArray[np.float64]
 
-TOGETHER = 256  # faces of the gallery that are worked on at once
+TOGETHER = 1024  # faces of the gallery after which one can be stopped
 ROUNDING = 1e-6  # by which a bound may lie too high
 
 
@@ -202,8 +202,7 @@ def distances(query: PatchSets, gallery: PatchSets, plan: MatchPlan, *, tick: Ti
         tick(first, k, tr("Matching patches"))
         some = slice(first, first + TOGETHER)
         asking = query if len(query) == 1 else query.take(some)
-        found = transport.tables(asking, gallery.take(some), kinds=(plan.weights,))
-        u, v = transport.masses(found, kind=plan.weights)
-        solved = transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon)
-        emd[some], error[some] = solved.cost, solved.error
+        part = gallery.take(some)
+        found = transport.costs(asking, part, kinds=(plan.weights,), solver=plan.solver, epsilon=plan.epsilon)
+        emd[some], error[some] = found[plan.weights].cost, found[plan.weights].error
     return emd, error

@@ -22,11 +22,12 @@ Departs     exact by default, which the authors do not offer; a patch without ma
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,7 @@ ROUNDS, TOLERANCE = 20_000, 1e-12
 MANY_ROUNDS, MANY_TOLERANCE = 1000, 1e-6  # of many faces, in single precision
 STEPS = 1 << 40  # of the largest distance, where one plan is asked for
 SHARP = 0.02  # below it rounds start from the potentials of the least cost: there would be too many otherwise
+FEW, MANY = 8, 64  # faces of the gallery that a core takes at once
 GROWN = 1e100  # a scaling that becomes part of the potentials
 SMALLEST = 1e-7  # added by the authors to the sum that weights are divided by
 WEIGHTS = ("uniform", "apc", "sc distance", "sc similarity", "joint apc")
@@ -257,29 +259,56 @@ def solve(found: Tables, u: Floats, v: Floats, *, solver: str = "exact", epsilon
         raise ValueError("epsilon is above 0")
     from facelens.analyses import kernels_transport as kernels
 
-    cost, error, rounds = np.zeros(len(u)), np.zeros(len(u)), np.zeros(len(u), np.int64)
+    k = len(u)
+    cost, error, rounds = np.zeros(k), np.zeros(k), np.zeros(k, np.int64)
+    given = found.products, v, u  # rows are the gallery's patches
     first = np.zeros(u.shape, np.float32)  # potentials
-
-    def work(start: int, stop: int) -> None:
-        given = found.products, v, u  # rows are the gallery's patches
-        if solver == "exact" or (solver == "sinkhorn" and epsilon < SHARP):
-            kernels.least(*given, cost, first, start, stop)
-        if solver == "sinkhorn":
-            first[start:stop] -= first[start:stop].max(1, keepdims=True, initial=-np.inf)
-            kernels.smooth(*given, first, epsilon, MANY_ROUNDS, MANY_TOLERANCE, cost, error, rounds, start, stop)
-        elif solver == "paper":
-            kernels.published(*given, epsilon, PAPER_ROUNDS, PAPER_STOP, cost, error, rounds, start, stop)
-
-    _shared(work, len(u))
+    if solver == "exact" or (solver == "sinkhorn" and epsilon < SHARP):
+        kernels.least(*given, cost, first)
+    if solver == "sinkhorn":
+        first -= first.max(1, keepdims=True, initial=-np.inf)
+        kernels.smooth(*given, first, epsilon, MANY_ROUNDS, MANY_TOLERANCE, cost, error, rounds)
+    elif solver == "paper":
+        kernels.published(*given, epsilon, PAPER_ROUNDS, PAPER_STOP, cost, error, rounds)
     return Solved(cost, error, rounds)
+
+
+def costs(
+    query: PatchSets,
+    gallery: PatchSets,
+    *,
+    kinds: Collection[str] = ("uniform",),
+    solver: str = "exact",
+    epsilon: float = EPSILON,
+) -> dict[str, Solved]:
+    """What `solve` gives for each of some `kinds` of weights, of faces as in `tables`; all cores work on it."""
+    k, cores = len(gallery), os.cpu_count() or 1
+    found = {kind: Solved(np.zeros(k), np.zeros(k), np.zeros(k, np.int64)) for kind in kinds}
+    step = min(max(-(-k // (2 * cores)), FEW), MANY)
+    starts = iter(range(0, k, step))
+
+    def work() -> None:
+        for start in starts:
+            some = slice(start, start + step)
+            table = tables(query if len(query) == 1 else query.take(some), gallery.take(some), kinds=kinds)
+            for kind, whole in found.items():
+                part = solve(table, *masses(table, kind=kind), solver=solver, epsilon=epsilon)
+                whole.cost[some], whole.error[some], whole.rounds[some] = part.cost, part.error, part.rounds
+
+    with _one_thread():
+        others = [_helpers().submit(work) for _ in range(min(cores, -(-k // step)) - 1)]
+        work()
+        for other in others:
+            other.result()
+    return found
 
 
 def bounds(found: Tables, u: Floats, v: Floats) -> Floats:
     """(k,) what the costs cannot be below, at a small part of their price."""
     from facelens.analyses import kernels_transport as kernels
 
-    least = np.zeros(len(found.gallery))
-    _shared(lambda start, stop: kernels.bounds(found.products, v, u, least, start, stop), len(least))
+    least = np.zeros(len(u))
+    kernels.bounds(found.products, v, u, least)
     return least
 
 
@@ -328,15 +357,25 @@ def _helpers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="transport")
 
 
-def _shared(work: Callable[[int, int], None], n: int) -> None:
-    """Let all cores work on `n` things; compiled code and large products do not hold the others up."""
-    cores = max(1, min(os.cpu_count() or 1, n))
-    limits = [n * core // cores for core in range(cores + 1)]
-    first, *others = pairwise(limits)
-    running = [_helpers().submit(work, *part) for part in others]
-    work(*first)
-    for one in running:
-        one.result()
+@cache
+def _libraries() -> list[tuple[Any, int]]:
+    """Those that multiply matrices, each with its number of threads."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [(library, library.num_threads) for library in found]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products in one thread each, so that there can be one on every core; threads of a library would wait spinning."""
+    for library, _ in _libraries():
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, threads in _libraries():
+            library.set_num_threads(threads)
 
 
 def _lines(raw: Raw) -> Floats:

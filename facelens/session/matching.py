@@ -350,10 +350,9 @@ def _line(
     parts: dict[str, list[NDArray[np.float64]]] = {kind: [] for kind in weights}
 
     def match(sets: PatchSets, cosine: NDArray[np.float64]) -> None:
-        found = transport.tables(asked.sets, sets)
-        for kind in weights:
-            u, v = transport.masses(found, kind=kind)
-            parts[kind].append(transport.solve(found, u, v, solver=plan.solver, epsilon=plan.epsilon).cost)
+        found = transport.costs(asked.sets, sets, kinds=weights, solver=plan.solver, epsilon=plan.epsilon)
+        for kind, solved in found.items():
+            parts[kind].append(solved.cost)
 
     def again() -> None:
         for kind in weights:
