@@ -482,7 +482,9 @@ def pool(
         person, i = _drawn(starts, counts, same, genuine, generator)
         j = starts[person] + (i - starts[person] + 1 + generator.integers(counts[person] - 1)) % counts[person]
     a, b = _some(order[i], order[j], len(identity), genuine, generator)
-    if apart.sum() <= 2 * FEW * impostor:
+    if not apart.any():
+        i = j = np.zeros(0, np.int64)
+    elif n * (n - 1) <= 4 * FEW * impostor:  # all pairs are listed, those of one person too
         i, j = np.triu_indices(n, 1)
         two = identity[order[i]] != identity[order[j]]
         i, j = i[two], j[two]

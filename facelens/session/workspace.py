@@ -331,8 +331,10 @@ class Workspace:
     @cached_property
     def resolved_match(self) -> MatchPlan:
         """The search with its model named: one that has vectors and a file that gives patches."""
-        names = (self.match_plan.model, self.model_b, self.model, *self.features)
-        return replace(self.match_plan, model=next((name for name in names if self.has_patches(name)), ""))
+        plan = self.match_plan
+        names = (plan.model, self.model_b, self.model, *self.features)
+        model = next((name for name in names if self.has_patches(name)), "")
+        return plan if model == plan.model else replace(plan, model=model, layer="", grid=None)
 
     def has_patches(self, name: str) -> bool:
         """Whether a model has vectors of the gallery, and a file that gives patch maps."""
@@ -345,8 +347,7 @@ class Workspace:
         plan = self.resolved_match
         if self.faces is None or not plan.model or self.query is None or self.faces.row_of(self.query) is None:
             return ()
-        where = (self.faces.digest, self._vectors(plan.model), self.excluded.tobytes())
-        return (*where, plan.solving, plan.far, self.query, self.occlusion)
+        return (*self._searched(plan), plan.solving, plan.far, self.query, self.occlusion)
 
     @cached_property
     def sweep_question(self) -> tuple[object, ...]:
@@ -354,8 +355,14 @@ class Workspace:
         plan = self.resolved_match
         if self.faces is None or not plan.model:
             return ()
-        where = (self.faces.digest, self._vectors(plan.model), self.excluded.tobytes())
-        return (*where, replace(plan, weights="").solving, self.occlusion)
+        return (*self._searched(plan), replace(plan, weights="").solving, self.occlusion)
+
+    def _searched(self, plan: MatchPlan) -> tuple[object, object, object]:
+        """Which faces are searched, by which vectors and patches."""
+        seen = self.inspection(plan.model)
+        patches = (seen.card.patch_layer, seen.card.grid) if seen is not None else ()
+        assert self.faces is not None
+        return self.faces.digest, (*self._vectors(plan.model), *patches), self.excluded.tobytes()
 
     def _vectors(self, name: str) -> tuple[object, ...]:
         found = self.features[name]

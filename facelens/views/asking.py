@@ -90,7 +90,8 @@ class Asking(QObject):
         self.desk.jobs.cancel_slot(self.slot)
 
     def _keep(self, question: Question, found: object) -> None:
-        if question == self._question(self.desk.workspace):
+        # An answer to another question is kept while there is none to this one: one may come back to it.
+        if question == self._question(self.desk.workspace) or not self.answered():
             self.desk.store.update(initiator=self, **{self.field: Answer(question, found)})
 
     def _on_job(self, job: Job) -> None:

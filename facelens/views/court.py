@@ -44,6 +44,7 @@ class Court(QObject):
         self._rulings: dict[Key, Ruling] = {}
         self._recalls: dict[Key, Measure] = {}
         self._averages: tuple[Key, Average] | None = None
+        self._under_way: dict[str, object] = {}  # slot -> what is being worked out, or has failed
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(PATIENCE)
@@ -60,7 +61,7 @@ class Court(QObject):
         """Other parts, or those of other faces: nothing that was ruled holds."""
         self.parts, self.verdict = parts, None
         self._bench = self._lineup = self._averages = None
-        self._rulings, self._recalls = {}, {}
+        self._rulings, self._recalls, self._under_way = {}, {}, {}
         if parts is not None and self.pair is not None and None in map(parts.row_of, self.pair):
             self.pair = None
 
@@ -76,7 +77,7 @@ class Court(QObject):
 
     def show(self) -> None:
         """Show what the jury says now."""
-        if self.parts is None or self.desk.workspace.faces is None or self._features() is None:
+        if self.parts is None or self.parts is not self.desk.workspace.parts:  # hidden, and others are asked for by now
             return
         if self._bench is None or self._bench[0] != self._match():
             self._seat()
@@ -120,16 +121,28 @@ class Court(QObject):
     # -- what is worked out aside
 
     def _aside(
-        self, call: Callable[..., object], *args: Any, slot: str, title: str, then: Callable[[Any], None], **how: Any
+        self,
+        call: Callable[..., object],
+        *args: Any,
+        slot: str,
+        key: object,
+        title: str,
+        then: Callable[[Any], None],
+        **how: Any,
     ) -> None:
-        """Run something for the parts that are shown; what comes too late for them is dropped."""
+        """Run something for the parts that are shown, once for each key; what comes too late for them is dropped."""
         parts = self.parts
+        if self._under_way.get(slot) == key:
+            return
+        self._under_way[slot] = key
 
         def done(job: Job) -> None:
-            if job.state is State.DONE and parts is self.parts:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)  # and not tried again for the same parts
+                return
+            self._under_way.pop(slot, None)
+            if job.state is State.DONE and parts is self.parts is self.desk.workspace.parts:
                 then(job.result)
-            elif job.state is State.FAILED:
-                self.desk.notify(job.error, trace=job.trace)
 
         self.desk.jobs.submit(Request(title=title, call=call, args=args, slot=slot, unit="", **how), then=done)
 
@@ -140,7 +153,9 @@ class Court(QObject):
             self._bench, self._rulings, self._averages = (match, bench), {}, None
             self.show()
 
-        self._aside(_benched, self.parts, match, slot="jury bench", title=tr("Thresholds"), then=then, place="thread")
+        self._aside(
+            _benched, self.parts, match, slot="jury bench", key=match, title=tr("Thresholds"), then=then, place="thread"
+        )
 
     def _search(self) -> None:
         """Recall@1 of the parts that vote, and of all; searched for when the boxes rest."""
@@ -165,6 +180,7 @@ class Court(QObject):
             self.parts,
             features,
             slot="jury recall",
+            key=(match, mask.tobytes()),
             title=tr("Recall of {k} parts", k=int(mask.sum())),
             then=then,
             kwargs={"match": match, "kept": mask},
@@ -230,7 +246,9 @@ class Court(QObject):
                 self._show_standing((verdict.query, verdict.gallery))
 
         args = (self._features(), self.parts, pair[0], key[0])
-        self._aside(_lined_up, *args, slot="jury ranks", title=tr("Ranks of a face"), then=then, place="thread")
+        self._aside(
+            _lined_up, *args, slot="jury ranks", key=key, title=tr("Ranks of a face"), then=then, place="thread"
+        )
 
     # -- many pairs
 
@@ -263,7 +281,15 @@ class Court(QObject):
 
             words = tr("Votes on many pairs")
             self._aside(
-                _averaged, parts, features, slot="jury average", title=words, then=then, kwargs=how, place="thread"
+                _averaged,
+                parts,
+                features,
+                slot="jury average",
+                key=key,
+                title=words,
+                then=then,
+                kwargs=how,
+                place="thread",
             )
 
 

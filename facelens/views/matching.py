@@ -40,6 +40,7 @@ def search_request(workspace: Workspace) -> Request | None:
         args=(workspace.faces, workspace.query, workspace.resolved_match),
         kwargs={**given(workspace), "occlusion": workspace.occlusion, "excluded": workspace.excluded},
         slot=SEARCH,
+        short=True,
     )
 
 
@@ -53,6 +54,7 @@ def explain_request(workspace: Workspace, gallery: int, *, slot: str) -> Request
         args=(workspace.faces, workspace.query, gallery, workspace.resolved_match),
         kwargs={**given(workspace), "occlusion": workspace.occlusion},
         slot=slot,
+        short=True,
     )
 
 

@@ -212,6 +212,8 @@ class Modelling:
             changes["ensemble"] = workspace.ensemble.renamed(name, to)
         for plan in ("parts_plan", "learners_plan", "projection_plan", "match_plan"):
             changes[plan] = getattr(workspace, plan).renamed(name, to)
+        if not keep and workspace.resolved_parts.model == name:
+            changes |= {"left_out": (), "part": 0}
         return changes
 
     def _ask_consent(self, error: NeedsChoice, path: Path, *, card: Card | None) -> None:

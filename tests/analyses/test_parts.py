@@ -281,3 +281,15 @@ def test_how_a_model_falls_into_parts() -> None:
     assert of(learners=5) == Layout("slices", 4, 3, unit=False), "12 dimensions: 4 slices"
     with pytest.raises(InputError, match="cannot be cut into 5"):
         of(PartsPlan(parts=5))
+
+
+def test_a_pool_of_one_person_and_few_others_is_no_list_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(np, "triu_indices", lambda *_: pytest.fail("all pairs are listed"))
+    identity = np.zeros(3000, np.int32)
+    first, second, genuine = pool(identity, genuine=50, impostor=50)
+    assert genuine.all()
+    assert len(first) == 50
+    identity[:2] = 1
+    first, second, genuine = pool(identity, genuine=50, impostor=50)
+    assert (identity[first[~genuine]] != identity[second[~genuine]]).all()
+    assert (~genuine).sum() == 50

@@ -140,3 +140,15 @@ def test_nothing_to_look_at(panel: Callable[..., Any], desk: Desk, faces: FaceSe
 def test_unsure_faces_can_be_sorted_by(faces: FaceSet, models: dict[str, FeatureSet]) -> None:
     column = with_model_columns(faces, models, {}).columns[UNSURE.format(name="sure")]
     assert np.corrcoef(column, np.asarray(faces.columns["blur"]))[0, 1] > 0.9
+
+
+def test_nothing_of_another_model_stays_where_nothing_can_be_said(
+    page: ConfidencePanel, desk: Desk, models: dict[str, FeatureSet]
+) -> None:
+    alone = gallery(20, 1)
+    vectors = features(alone, np.random.default_rng(0).normal(size=(20, 16)), "plain")
+    desk.store.update(faces=alone, features={"plain": vectors}, parts_plan=PartsPlan(unit=True))
+    settle(desk)
+    assert not desk.workspace.parts.values
+    assert page._named == ""
+    assert not len(page.matrix.ids)

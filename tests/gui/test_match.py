@@ -130,6 +130,7 @@ def test_alpha_asks_nobody(page: MatchPanel, desk: Desk, faces: FaceSet, asked: 
     best = order(found.found, alpha=1.0)[0]
     assert found.found.emd[best] == found.found.emd.min()
     assert page._current(found) == int(found.found.ids[best]), "the first one is looked at where none was clicked"
+    page._write_down()
     assert desk.settings.searching.alpha == 1.0
 
 
@@ -146,6 +147,7 @@ def test_weights_are_asked_for_anew(page: MatchPanel, desk: Desk, faces: FaceSet
     page.controls.planned.emit({"weights": "apc"})
     settle(desk)
     assert ("search", int(faces.ids[0]), "apc", "none") in asked
+    page._write_down()
     assert desk.settings.searching == replace(Searching(), weights="apc")
 
 
@@ -175,3 +177,22 @@ def test_without_patches_the_page_says_what_is_missing(
     desk.store.update(faces=faces, features={"net": vectors})
     assert made.pages.currentWidget() is made.empty
     assert made.next.isVisible()
+
+
+def test_the_candidate_can_be_searched_for_itself(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    query, other = int(faces.ids[0]), int(faces.ids[9])
+    look(desk, query)
+    page.slopes.candidate_chosen.emit(other)
+    settle(desk)
+    page.slopes.query_wanted.emit(other)
+    settle(desk)
+    assert desk.workspace.query == other
+    assert page._shown is not None and page._shown.found.query == other
+
+
+def test_another_patch_layer_is_another_search(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    look(desk, int(faces.ids[0]))
+    [seen] = desk.workspace.models
+    asked = desk.workspace.match_question
+    desk.store.update(models=(replace(seen, card=seen.card.changed(patch_layer="stage1", grid=(6, 4))),))
+    assert desk.workspace.match_question != asked

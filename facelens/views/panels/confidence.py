@@ -88,7 +88,7 @@ class ConfidencePanel(Panel):
         for asking in (self.cutting, self.studying):
             asking.changed.connect(self._on_job)
         self._shown: Parts | None = None
-        self._named = ""  # the value that is shown, of SHOWN
+        self._named: str | None = None  # the value that is shown, of SHOWN; None: not shown yet
         self._studied: Study | None = None
         self.controls = PartControls()
         self.controls.planned.connect(self._on_planned)
@@ -209,13 +209,13 @@ class ConfidencePanel(Panel):
         if changed & {"faces", "excluded", "features", "models", "model_b", "parts_plan", "parts_answer"}:
             self.controls.fill(workspace)
         if parts is not self._shown:
-            self._shown, self._named, self._studied = parts, "", None
+            self._shown, self._named, self._studied = parts, None, None
             self.court.set_parts(parts)
         if parts is not None:
             if changed & {"parts_plan", "parts_answer"} and self._named != self._name():
                 self._show_values(parts)
             if "faces" in changed:
-                self._named = ""
+                self._named = None
                 self._show_values(parts)  # names or columns may be others
             if "selection" in changed:
                 self._show_selection()

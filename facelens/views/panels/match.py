@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 LEFT, RIGHT = 384, 310  # px
 NARROW = 1000  # px; under it the three columns lie below each other
 BESIDE, STACKED = 560, 1600  # px; least height of the page
+OTHERS = "match others"  # slot
 MOST = 200  # selected faces that are averaged
 TRIED = tuple(kind for kind in KINDS if kind != "brush")  # occlusions that are tried on every query
 KEPT = ("alpha", "weights", "solver", "epsilon", "shortlist")  # of the plan, from one session to the next
@@ -102,6 +103,9 @@ class MatchPanel(Panel):
         self._last = Selection()
         self._candidate: int | None = None
         self._pairs: dict[Key, Pair] = {}  # explained, of the present search
+        self._asked: set[Key] = set()  # those that are being explained, or could not be
+        self._looked_at: int | None = None
+        self._explored: tuple[object, ...] = ()  # what the explorer shows
         self._strangers: dict[Key, Strangers | None] = {}  # None: being compared
         self._swept: dict[Key, tuple[MatchPlan, Sweep]] = {}  # all queries, by what was asked
         self._tried: dict[Key, Searched] = {}  # the same query under other occlusions
@@ -138,6 +142,11 @@ class MatchPanel(Panel):
         self.canvas.occlusion_changed.connect(self._on_painted)
         self.skeleton = Skeleton()
         self.empty = self._build_empty()
+        self._changes: dict[str, Any] = {}
+        self._writing = QTimer(self)
+        self._writing.setSingleShot(True)
+        self._writing.setInterval(400)
+        self._writing.timeout.connect(self._write_down)
         self._recall()
         self.pages = QStackedWidget()
         for page in (self.empty, self.skeleton, self._build_body()):
@@ -194,6 +203,8 @@ class MatchPanel(Panel):
         self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
         self.next.setToolTip(tr("Loads models and embeds the gallery with them"))
+        self.again = made.add_button(tr("Search again"), self.searching.run, primary=True)
+        self.again.setToolTip(tr("For the same face, in the background"))
         self.browse = made.add_button(tr("Show the gallery"), lambda: self.desk.act("view.grid"), primary=True)
         self.browse.setToolTip(tr("The face that is looked at there is searched for here"))
         return made
@@ -201,9 +212,11 @@ class MatchPanel(Panel):
     def home(self) -> QWidget:
         if self.pages.currentWidget() is self.area:
             return self.slopes
-        return next((one for one in (self.open, self.embed, self.browse, self.next) if one.isVisible()), self)
+        buttons = (self.open, self.embed, self.again, self.browse, self.next)
+        return next((one for one in buttons if one.isVisible()), self)
 
     def close_panel(self) -> None:
+        self._write_down()
         for asking in (self.searching, self.sweeping):
             asking.close()
         for view in (self.slopes, self.why_not):
@@ -236,7 +249,15 @@ class MatchPanel(Panel):
             self.desk.store.update(match_plan=MatchPlan(**{name: kept[name] for name in KEPT}), initiator=self)
 
     def _remember(self, **changes: Any) -> None:
-        self.desk.settle(searching=replace(self.desk.settings.searching, **changes))
+        """Written down when the hand rests: a drag changes it at every step."""
+        self._changes |= changes
+        self._writing.start()
+
+    def _write_down(self) -> None:
+        self._writing.stop()
+        if self._changes:
+            changes, self._changes = self._changes, {}
+            self.desk.settle(searching=replace(self.desk.settings.searching, **changes))
 
     # -- what the user sees
 
@@ -248,7 +269,7 @@ class MatchPanel(Panel):
         workspace = self.desk.workspace
         found = self.found()
         if found is not self._shown:
-            self._shown, self._pairs = found, {}
+            self._shown, self._pairs, self._asked = found, {}, set()
             if found is not None:
                 self._show_search(found)
         elif found is not None and "match_plan" in changed:
@@ -276,6 +297,8 @@ class MatchPanel(Panel):
         now, before = self.desk.workspace.selection, self._last
         self._last = now
         query, candidate = self.desk.workspace.query, self._candidate
+        if query is None:
+            candidate = None  # of another gallery
         if now.pair is not None and now.pair != before.pair:
             query, candidate = now.pair
         elif now.current is not None and now.current != before.current and now.current != candidate:
@@ -283,6 +306,7 @@ class MatchPanel(Panel):
         self._candidate = candidate
         if query != self.desk.workspace.query:
             self._tried = {}
+            self.desk.jobs.cancel_slot(OTHERS)
             self.desk.store.update(query=query, initiator=self)
 
     def _show_page(self) -> None:
@@ -313,6 +337,7 @@ class MatchPanel(Panel):
         self.open.setVisible(workspace.faces is None)
         self.embed.setVisible(workspace.faces is not None and bool(reason) and bool(waiting))
         self.next.setVisible(workspace.faces is not None and bool(reason))
+        self.again.setVisible(not reason and self.searching.declined)
         self.browse.setVisible(not reason)
         if workspace.faces is None:
             words = tr("No gallery yet"), tr("Match searches a gallery for a face. Open one, then embed it.")
@@ -320,7 +345,7 @@ class MatchPanel(Panel):
             words = tr("No patches yet"), reason
             self.embed.setText(tr("Embed with {names}", names=", ".join(waiting)))
         elif self.searching.declined:
-            words = tr("The search was stopped"), tr("Click another face in the gallery, or this one again.")
+            words = tr("The search was stopped"), tr("Search again, or click another face in the gallery.")
         else:
             words = tr("Match compares two faces"), tr("Click a face in the gallery, or press Enter on one.")
         self.empty.set_message(*words)
@@ -376,18 +401,26 @@ class MatchPanel(Panel):
 
     def _show_candidate(self) -> None:
         found = self._shown
-        face = self._current(found) if found is not None else None
-        if found is None or face is None:
+        if found is None or found is not self.found():  # hidden, and another search is asked for by now
+            return
+        face = self._current(found)
+        if face is None:
+            words = tr("Nobody to compare with"), tr("The gallery has no other face with a vector.")
+            self.explorer.show_nothing(*words)
+            self.ledger.show_nothing(*words)
+            self.why_not.hide()
             return
         self.slopes.set_candidate(face)
+        self._looked_at = face
         if (pair := self._explained(face)) is not None:
             self._show_pair(pair)
 
     def _explained(self, face: int) -> Pair | None:
         """Why the query and a face match, or None: then it is asked for and shown when it comes."""
         key = (self.desk.workspace.match_question, face)
-        if key in self._pairs:
-            return self._pairs[key]
+        if key in self._pairs or key in self._asked:
+            return self._pairs.get(key)
+        self._asked = {old for old in self._asked if old[0] == key[0]} | {key}
 
         def done(job: Job) -> None:
             if job.state is State.FAILED:
@@ -396,7 +429,12 @@ class MatchPanel(Panel):
                 self._pairs[key] = job.result  # type: ignore[assignment]
                 self._show_candidate()
 
-        self.desk.jobs.submit(explain_request(self.desk.workspace, face, slot=f"explain {face}"), then=done)
+        # Two at a time, the face that is looked at and the nearest other; one that is passed over is asked for again.
+        slot = "explain" if face == self._looked_at else "explain other"
+        self._asked -= {
+            old for old in self._asked if old != key and old not in self._pairs and old[1] != self._looked_at
+        }
+        self.desk.jobs.submit(explain_request(self.desk.workspace, face, slot=slot), then=done)
         return None
 
     def _show_pair(self, pair: Pair) -> None:
@@ -409,15 +447,18 @@ class MatchPanel(Panel):
         told = pair.found
         names = [faces.label(row) if (row := faces.row_of(face)) is not None else "" for face in self._ids(told)]
         right = self._is_right(told.gallery)
-        self.explorer.show_match(
-            told,
-            pair.query.crop,
-            pair.gallery.crop,
-            query_name=names[0],
-            gallery_name=names[1],
-            right=right,
-            weighting=weights_title(plan.weights),
-        )
+        showing = (pair, *names, right)
+        if showing != self._explored:
+            self._explored = showing
+            self.explorer.show_match(
+                told,
+                pair.query.crop,
+                pair.gallery.crop,
+                query_name=names[0],
+                gallery_name=names[1],
+                right=right,
+                weighting=weights_title(plan.weights),
+            )
         self._shares = regions.shares(told.grid, pair.query.points, pair.query.crop.shape[:2])
         if self.ledger.mode.value() == "pair":
             self._show_regions(pair, found)
@@ -467,12 +508,15 @@ class MatchPanel(Panel):
             kept = self._strangers[key]
             told = threshold(kept, alpha=plan.alpha, far=plan.far) if kept is not None else None
             return told.value if told is not None and told.supported else None
-        self._strangers[key] = None  # asked for once
+        same = {old: kept for old, kept in self._strangers.items() if kept is not None and old[:3] == key[:3]}
+        self._strangers = {**same, key: None}  # asked for once; another one that was under way is given up
 
         def done(job: Job) -> None:
             if job.state is State.DONE:
                 self._strangers[key] = job.result  # type: ignore[assignment]
                 self._show_candidate()
+            elif job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
 
         request = Request(
             title=tr("How near strangers come"),
@@ -573,7 +617,7 @@ class MatchPanel(Panel):
 
         workspace = self.desk.workspace
         kinds = [kind for kind in TRIED if self._trying(self._occluded(kind)) not in self._tried]
-        if not kinds or not workspace.match_question or not self.isVisible():
+        if not kinds or not workspace.match_question or not self.isVisible() or not workspace.match_plan.shortlist:
             return
         occlusion = self._occluded(kinds[0])
         key = self._trying(occlusion)
@@ -589,7 +633,7 @@ class MatchPanel(Panel):
             call=matching.search,
             args=(workspace.faces, workspace.query, workspace.resolved_match),
             kwargs={**given(workspace), "occlusion": occlusion, "excluded": workspace.excluded},
-            slot="match others",
+            slot=OTHERS,
         )
         self.desk.jobs.submit(request, then=done)
 
@@ -617,15 +661,16 @@ class MatchPanel(Panel):
 
     def _show_bars(self, plan: MatchPlan) -> None:
         """Sweeps that differ in their grid or their solver alone, side by side at the present alpha."""
-        now = self.desk.workspace.occlusion
-        kind = now.kind if now is not None else ""
+        question = self.desk.workspace.sweep_question
         for mode, told in (("grid", _grid_words), ("solver", _solver_words)):
             rows = []
-            for asked, found in self._swept.values():
+            for key, (asked, found) in self._swept.items():
+                if key[:3] != question[:3] or key[-1] != question[-1]:
+                    continue  # other faces or vectors, or painted otherwise
                 fixed = (asked.model, asked.shortlist, asked.solver if mode == "grid" else (asked.layer, asked.grid))
                 wanted = (plan.model, plan.shortlist, plan.solver if mode == "grid" else (plan.layer, plan.grid))
                 row = next((one for one in found.rows if one.weights == plan.weights), None)
-                if fixed == wanted and found.occlusion == kind and row is not None:
+                if fixed == wanted and row is not None:
                     place = int(np.argmin([abs(alpha - plan.alpha) for alpha in row.alphas]))
                     rows.append((told(asked), found.before["P@1"], row.measures["P@1"][place]))
             self.sweep.show_bars(mode, rows if len(rows) > 1 else [], current=told(plan))
@@ -676,7 +721,9 @@ class MatchPanel(Panel):
             self.desk.store.update(selection=selection, initiator=self)
 
     def _on_query(self, face: int) -> None:
-        self.desk.store.update(selection=replace(self.desk.workspace.selection, current=int(face), pair=None))
+        self._candidate, self._tried = None, {}
+        selection = replace(self.desk.workspace.selection, current=int(face), pair=None)
+        self.desk.store.update(selection=selection, query=int(face), initiator=self)
 
     def _on_select(self, ids: Ids, mode: Mode) -> None:
         self.desk.store.update(selection=self.desk.workspace.selection.combine(ids, mode), initiator=self)
@@ -713,7 +760,7 @@ class MatchPanel(Panel):
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
                 self.explorer.clear_heat()
-            elif job.state is State.DONE and key == self.desk.workspace.match_question:
+            elif job.state is State.DONE and key == self.desk.workspace.match_question and face == self._looked_at:
                 told: Any = job.result
                 self.explorer.set_heat(told.values.ravel(), told.title, kind=kind)
 
