@@ -176,7 +176,7 @@ class Guide:
         if window.store.workspace.match_answer is not None:
             window.commands.export_match(self.out / "match.png")
             self.settle()
-            figures += [self.out / f"match {name}.png" for name in MATCH]
+            figures += [self.out / f"match {name}.png" for name in MATCH if name != "sweep"]  # minutes of work
         if window.store.workspace.learners is not None:
             window.commands.export_learners(self.out / "learners.png")
             self.settle()
@@ -314,7 +314,7 @@ def _learners(guide: Guide) -> None:
 
 def _match(guide: Guide) -> None:
     """A masked face is searched for; why its patches match."""
-    window, kept = guide.window, guide.kept.answers
+    window = guide.window
     workspace = window.store.workspace
     faces = workspace.faces
     if faces is None:
@@ -329,12 +329,6 @@ def _match(guide: Guide) -> None:
     window.store.update(selection=Selection(current=query), match_plan=plan, occlusion=Occlusion("mask"))
     window.act("match.show")
     guide.settle()
-    if "sweep_answer" not in kept and workspace.resolved_match.model:
-        window.act("match.sweep")
-        guide.settle()
-        kept["sweep_answer"] = window.store.workspace.sweep_answer
-    elif workspace.resolved_match.model:
-        window.store.update(sweep_answer=kept["sweep_answer"])
 
 
 def _projection(guide: Guide) -> None:
