@@ -309,7 +309,7 @@ def cage(
 
 
 def test_a_monkey_breaks_nothing(cage: tuple[MainWindow, list[Path]], pump: Callable, settle: Callable) -> None:
-    let_loose(*cage, seed=2, steps=1500, pump=pump)
+    let_loose(*cage, seed=2, steps=800, pump=pump)
     settle(cage[0])
 
 
