@@ -179,7 +179,7 @@ def least(
     R, C = similarity.shape[1], b.shape[1]
     W = filled(C)
     bits = bits_of(W)
-    step = np.float32(1 << (27 - bits))
+    step, limit = np.float32(1 << (27 - bits)), np.int32(1 << (28 - bits))
     total = shares(R, C)
     distance = np.empty((R, W), np.int32)
     distance[:] = FAR
@@ -189,7 +189,8 @@ def least(
         for i in range(R):
             for j in range(C):
                 d = np.int32((np.float32(1) - similarity[p, i, j]) * step)
-                distance[i, j] = (np.int32(max(d, np.int32(0))) << bits) | np.int32(j)
+                d = min(max(d, np.int32(0)), limit)  # also what is no number
+                distance[i, j] = (d << bits) | np.int32(j)
         whole(a[p], total, supply)
         whole(b[p], total, demand)
         g = route(distance, FAR, supply, demand, rows, amount, count)

@@ -382,7 +382,8 @@ def _lines(raw: Raw) -> Floats:
     """Each line with a sum of 1: masses below 0 are none, and where there is none all are alike."""
     found = np.maximum(raw, 0.0, dtype=np.float64)
     total = found.sum(1, keepdims=True)
-    return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / max(found.shape[1], 1))
+    some = np.isfinite(total) & (total > 0)
+    return np.where(some, found / np.where(some, total, 1.0), 1.0 / max(found.shape[1], 1))
 
 
 def _uniform(n: int) -> Floats:

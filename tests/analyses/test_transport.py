@@ -232,6 +232,23 @@ def test_many_faces_are_as_each_pair(sides: str, kind: str) -> None:
     assert (transport.bounds(found, u, v) <= transport.solve(found, u, v).cost + 1e-6).all()
 
 
+@pytest.mark.parametrize("sides", [(faces(1, (3, 3)), 40), (faces(40, (3, 3)), 40), (faces(1, (3, 3)), 1)])
+def test_pieces_of_all_cores_are_the_whole(sides: tuple[PatchSets, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "FEW", 3)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    query, gallery = sides[0], faces(sides[1], (4, 3), seed=1)
+    found = transport.costs(query, gallery, kinds=("uniform", "apc"), solver="sinkhorn", epsilon=0.1)
+    table = transport.tables(query, gallery)
+    for kind, solved in found.items():
+        whole = transport.solve(table, *transport.masses(table, kind=kind), solver="sinkhorn", epsilon=0.1)
+        np.testing.assert_allclose(solved.cost, whole.cost, atol=1e-6)
+        np.testing.assert_allclose(solved.error, whole.error, atol=1e-6)
+        assert (np.abs(solved.rounds - whole.rounds) <= 1).all()
+    with pytest.raises(ValueError, match="weights are"):
+        transport.costs(query, gallery, kinds=("none",))
+    assert all(library.num_threads == threads for library, threads in transport._libraries())
+
+
 def test_least_costs_are_those_of_another_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POT_BACKEND_DISABLE_PYTORCH", "1")
     ot = pytest.importorskip("ot")
@@ -275,6 +292,20 @@ def test_where_nothing_attends_all_are_alike() -> None:
     for kind in ("apc", "cc", "sc similarity", "lmk"):  # no landmarks either
         for side in transport.masses(found, kind=kind):
             assert side.tolist() == [[0.25] * 4], kind
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, 1e30, 40.0, -40.0])
+def test_a_broken_patch_breaks_only_its_own_face(broken: float) -> None:
+    query, gallery = faces(1, (3, 3)), faces(3, (3, 3), seed=1)
+    patches, centre = gallery.patches.copy(), gallery.centre.copy()
+    patches[1, 4, 7] = centre[1] = broken
+    wrong = PatchSets(gallery.ids, patches, centre, gallery.embedding, gallery.grid, gallery.points)
+    for kind, solver in itertools.product(("uniform", "apc", "sc distance"), SOLVERS):
+        with np.errstate(invalid="ignore", over="ignore"):
+            found, right = (
+                transport.costs(query, sets, kinds=(kind,), solver=solver)[kind] for sets in (wrong, gallery)
+            )
+        np.testing.assert_allclose(found.cost[[0, 2]], right.cost[[0, 2]], atol=1e-6)
 
 
 def test_an_embedding_of_another_length_cannot_weigh() -> None:
