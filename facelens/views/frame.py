@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QMenu,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from facelens.views import theme
 from facelens.views.controls import Header, Segmented
@@ -180,6 +189,17 @@ def split(orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = (
         made.setSizes(list(sizes))
         for i, size in enumerate(sizes):
             made.setStretchFactor(i, size)
+    return made
+
+
+def scrolled(body: QWidget, name: str = "") -> QScrollArea:
+    """Results that scroll up and down where they need more room than there is, and never sideways."""
+    made = QScrollArea()
+    made.setWidgetResizable(True)
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    made.setAccessibleName(name or tr("Results"))
+    made.setWidget(body)
     return made
 
 

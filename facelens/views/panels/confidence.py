@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.figures.part_words import layout_words, words
 from facelens.images.faceset import Ids
@@ -22,7 +22,7 @@ from facelens.views.asking import Asking
 from facelens.views.controls import Banner, EmptyState, label
 from facelens.views.court import Court
 from facelens.views.examining import AT_ONCE, PARTS, STUDY, cut_request, study_request
-from facelens.views.frame import Frame, Places, Skeleton, split
+from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.panel import Desk, Panel
 from facelens.views.part_controls import PartControls
 from facelens.views.working import Working
@@ -156,12 +156,7 @@ class ConfidencePanel(Panel):
         self.foot.header.add(self.run_study)
         self.top = split(Qt.Orientation.Horizontal, self.matrix_frame, self.heat_frame, self.jury_frame)
         self.body = split(Qt.Orientation.Vertical, self.top, self.foot, sizes=(62, 38))
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setAccessibleName(tr("Results"))
-        self.area.setWidget(self.body)
+        self.area = scrolled(self.body)
         return self.area
 
     def _build_empty(self) -> EmptyState:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.divided import Learners
 from facelens.images.faceset import Ids
@@ -22,7 +22,7 @@ from facelens.session.workspace import Workspace
 from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, Segmented, label
 from facelens.views.examining import AT_ONCE
-from facelens.views.frame import Frame, Places, Skeleton, split
+from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.learner_controls import LearnerControls
 from facelens.views.panel import Desk, Panel
 from facelens.views.working import Working
@@ -96,7 +96,7 @@ class LearnersPanel(Panel):
     def _build_body(self) -> QWidget:
         from facelens.views.specialists import LIMITS
 
-        rows = _scrolling(self.specialists, tr("Faces that one learner alone finds"))
+        rows = scrolled(self.specialists, tr("Faces that one learner alone finds"))
         self.specialists.went.connect(lambda y: rows.ensureVisible(0, y, 0, 60))
         self.only = Frame(tr("Found by one learner only"), rows, yields=True)
         self.limit = Segmented([(str(n), f"> {n}") for n in LIMITS], label=tr("Rank in all others"), height=22)
@@ -115,7 +115,7 @@ class LearnersPanel(Panel):
         self.below.changed.connect(lambda _: self._show_below())
         self.top = split(Qt.Orientation.Horizontal, self.only, self.recall)
         self.body = split(Qt.Orientation.Vertical, self.top, self.below, sizes=(60, 40))
-        self.area = _scrolling(self.body, tr("Results"))
+        self.area = scrolled(self.body, tr("Results"))
         return self.area
 
     def _build_empty(self) -> EmptyState:
@@ -360,13 +360,3 @@ def lacking(workspace: Workspace) -> str:
     if np.bincount(codes[codes >= 0], minlength=1).max() > 1:
         return ""
     return tr("A learner is right when it finds another face of the same person; nobody here has two faces and a name.")
-
-
-def _scrolling(content: QWidget, name: str) -> QScrollArea:
-    made = QScrollArea()
-    made.setWidgetResizable(True)
-    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    made.setAccessibleName(name)
-    made.setWidget(content)
-    return made

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.plan import MatchPlan
 from facelens.figures.match_words import SOLVER_WORDS, weights_title
@@ -26,7 +26,7 @@ from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Mode, Selection
 from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, label
-from facelens.views.frame import Frame, Skeleton, split
+from facelens.views.frame import Frame, Skeleton, scrolled, split
 from facelens.views.match_controls import MatchControls
 from facelens.views.matching import SEARCH, SWEEP, explain_request, given, search_request, sweep_request
 from facelens.views.panel import Desk, Panel
@@ -178,21 +178,11 @@ class MatchPanel(Panel):
             stacked.addWidget(part)
         stacked.addStretch(1)
         stacked.addWidget(self.ledger.foot)
-        side = QScrollArea()
-        side.setWidgetResizable(True)
-        side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        side.setWidget(column)
-        self.regions = Frame(tr("Region ledger"), side)
+        self.regions = Frame(tr("Region ledger"), scrolled(column))
         self.regions.header.add(self.ledger.mode)
         self.middle = split(Qt.Orientation.Vertical, self.plan, self.all, sizes=(76, 24))
         self.body = split(Qt.Orientation.Horizontal, self.ranking, self.middle, self.regions)
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setAccessibleName(tr("Results"))
-        self.area.setWidget(self.body)
+        self.area = scrolled(self.body)
         return self.area
 
     def _build_empty(self) -> EmptyState:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QScrollArea, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import rate
 from facelens.analyses.plan import OWN, VARIANCE
@@ -27,7 +27,7 @@ from facelens.session.jobs import Job, State
 from facelens.session.selection import Mode, Selection
 from facelens.views.assessing import AT_ONCE, SLOT, Assessing, asked, limit_of
 from facelens.views.controls import Banner, EmptyState, Segmented, label, tool_button
-from facelens.views.frame import Frame, Places, Skeleton, split
+from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.grid import Marks, ThumbnailGrid
 from facelens.views.panel import Desk, Panel
 from facelens.views.uncertainty_controls import UncertaintyControls
@@ -171,12 +171,7 @@ class UncertaintyPanel(Panel):
         self.left = split(Qt.Orientation.Vertical, self.histogram, self.below, sizes=(36, 64))
         self.right = split(Qt.Orientation.Vertical, self.curve, self.correct, sizes=(50, 50))
         self.body = split(Qt.Orientation.Horizontal, self.left, self.right)
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setAccessibleName(tr("Results"))
-        self.area.setWidget(self.body)
+        self.area = scrolled(self.body)
         return self.area
 
     def _build_empty(self) -> EmptyState:
