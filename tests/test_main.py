@@ -100,7 +100,7 @@ def test_exit_codes(
     def fail(arguments: object) -> int:
         raise error
 
-    monkeypatch.setattr("facelens.__main__._doctor", fail)
+    monkeypatch.setattr("facelens.commands.doctor.run", fail)
     assert main(["doctor", "x"]) == code
     assert capsys.readouterr().err
 
@@ -116,7 +116,7 @@ def test_a_reader_who_has_seen_enough(gallery: Path, facelens_home: Path) -> Non
 
 def test_the_command_line_does_not_load_qt() -> None:
     program = (
-        "import sys, facelens.__main__ as m; m._parser();"
+        "import sys, facelens.__main__ as m; m.parser();"
         "print([name for name in ('PySide6', 'torch', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run(

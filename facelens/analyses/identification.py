@@ -34,6 +34,7 @@ from facelens.words import tr
 RANKS = (1, 5, 10, 20)
 CMC = 100  # ranks that are drawn
 POINTS = 200  # of the open-set curve
+_TOGETHER = 1 << 20  # searches x draws that are weighed at once
 
 Threshold = float | None | Sequence[float | None]
 
@@ -280,6 +281,36 @@ def compare(
     return Paired(tuple(shown_ranks), tuple(shown_open), old.n_mated, old.n_unmated, tuple(notes))
 
 
+def tpir(
+    searches: Searches, fpir: float, *, rule: str = "nist", resamples: int = 0, seed: int = 0, tick: Tick = silent
+) -> tuple[float, NDArray[np.float64]]:
+    """TPIR (rank 1) at one FPIR, NaN where there is none, and (B,) of draws of people; none where nothing is asked."""
+    rates = _Rates(searches)
+    if not rates.opened:
+        return float("nan"), np.zeros(0)
+    weights = _weights(rates, resamples, seed)
+    drawn = rates.tpir_draws(weights, [fpir], rule, tick=tick)[0][:, 0] if weights is not None else np.zeros(0)
+    return float(rates.tpir([fpir], rule)[0][0]), drawn
+
+
+def drawn(
+    found: Identification, *, resamples: int = RESAMPLES, seed: int = 0, tick: Tick = silent
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(B,) draws of people twice: TPIR (rank 1) at the first of the FPIRs, and the share of first ranks.
+
+    The same draws for all tests of the same probes; none where nothing can be said of them.
+    """
+    rates = _Rates(found.searches)
+    weights = _weights(rates, resamples, seed)
+    if weights is None:
+        return np.zeros(0), np.zeros(0)
+    first = rates.cmc_draws(weights, 1)[:, 0]
+    if not rates.opened:
+        return np.zeros(0), first
+    point = found.open[0]
+    return rates.tpir_draws(weights, [point.target], point.rule, tick=tick)[0][:, 0], first
+
+
 def _search(query: Side, gallery: Side, *, part: int, tick: Tick) -> Searches:
     Q = len(query)
     order, start, stop = pairs_of(query.identity, gallery.identity)
@@ -389,35 +420,35 @@ class _OneGallery:
     def accepted(
         self, targets: NDArray[np.float64], rule: str, cumulated: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """For each target: mated probes accepted (from the top), the group of strangers that decides, and whether
-        that group is still accepted. `cumulated` (g,) is the weight of strangers at or above each `top`."""
-        n = cumulated[-1]
+        """(B, T) for each draw and target: mated probes accepted (from the top), the group of strangers that decides,
+        and whether that group is still accepted. `cumulated` (B, g): the weight of strangers at or above each `top`."""
+        n = cumulated[:, -1:]
         groups = len(self.top)
         if rule in ("nist", "roc"):
             allowed = np.floor(targets * n + 1e-9)
-            refused = np.searchsorted(cumulated, allowed, "right")  # the first group that would be too much
+            refused = _places(cumulated, allowed, "right")  # the first group that would be too much
             inside = np.minimum(refused, groups - 1)
             above = np.where(refused < groups, self.above[inside], self.n_mated)
             if rule == "roc":
                 return above, inside, refused >= groups
-            taken = np.where(refused > 0, cumulated[np.maximum(refused - 1, 0)], 0.0)
-            last = np.searchsorted(cumulated, taken, "left")  # the last one taken that weighs anything
+            taken = _running(cumulated, refused)
+            last = _places(cumulated, taken, "left")  # the last one taken that weighs anything
             some = taken > 0
             last = np.where(some, np.minimum(last, groups - 1), inside)
             return np.where(some, self.at[last], above), last, some
         if rule == "mixbct":
             place = np.maximum(np.trunc(n * targets) - 1, 0) + 1
-            group = np.minimum(np.searchsorted(cumulated, place, "left"), groups - 1)
-            return self.above[group], group, np.zeros(len(targets), bool)
+            group = np.minimum(_places(cumulated, place, "left"), groups - 1)
+            return self.above[group], group, np.zeros(group.shape, bool)
         place = np.round(n * targets)
-        group = np.minimum(np.searchsorted(cumulated, np.maximum(place, 1), "left"), groups - 1)
+        group = np.minimum(_places(cumulated, np.maximum(place, 1), "left"), groups - 1)
         some = place > 0
         return np.where(some, self.at[group], self.just_above[group]), group, some
 
     def thresholds(self, targets: NDArray[np.float64], rule: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """(T,) threshold, +inf where nothing observed is accepted; (T,) strangers at or above it (above: mixbct)."""
         cumulated = (self.end + 1).astype(np.float64)
-        taken, group, inside = self.accepted(targets, rule, cumulated)
+        taken, group, inside = (one[0] for one in self.accepted(targets, rule, cumulated[None]))
         top = self.top[group]
         alarms = np.where(inside, cumulated[group], np.r_[0.0, cumulated][group]).astype(np.int64)
         if rule == "mixbct":
@@ -430,23 +461,38 @@ class _OneGallery:
         return np.minimum(mates, strangers), alarms
 
     def tpir(
-        self, targets: NDArray[np.float64], rule: str, weight: NDArray[np.float64] | None = None
+        self, targets: NDArray[np.float64], rule: str, weights: NDArray[np.float32] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(T,), (T,): rank 1 and any rank; NaN where the draw has no mated probe or no stranger."""
-        if weight is None:
-            cumulated = (self.end + 1).astype(np.float64)
-            every = np.arange(self.n_mated + 1, dtype=np.float64)
-            first = np.r_[0.0, np.cumsum(self.first)]
-        else:
-            cumulated = np.cumsum(weight[self.unmated_code])[self.end]
-            of_mated = weight[self.code]
-            every = np.r_[0.0, np.cumsum(of_mated)]
-            first = np.r_[0.0, np.cumsum(of_mated * self.first)]
-        if not every[-1] or not len(cumulated) or not cumulated[-1]:
-            nothing = np.full(len(targets), np.nan)
+        """(B, T), (B, T): rank 1 and any rank in draws with `weights` (B, people), one of everybody without them; NaN
+        where a draw has no mated probe or no stranger."""
+        if weights is None:
+            weights = np.ones((1, int(max(self.code.max(initial=0), self.unmated_code.max(initial=0))) + 1), np.float32)
+        if not self.n_mated or not len(self.top):
+            nothing = np.full((len(weights), len(targets)), np.nan)
             return nothing, nothing
+        cumulated = np.cumsum(weights[:, self.unmated_code], axis=1, dtype=np.float64)[:, self.end]
+        of_mated = weights[:, self.code]
+        every = np.cumsum(of_mated, axis=1, dtype=np.float64)
+        first = np.cumsum(of_mated * self.first, axis=1, dtype=np.float64)
         taken = self.accepted(targets, rule, cumulated)[0]
-        return first[taken] / every[-1], every[taken] / every[-1]
+        some = (every[:, -1:] > 0) & (cumulated[:, -1:] > 0)
+        total = np.where(some, every[:, -1:], np.nan)
+        return _running(first, taken) / total, _running(every, taken) / total
+
+
+def _places(cumulated: NDArray[np.float64], values: NDArray[np.float64], side: Literal["left", "right"]) -> Rows:
+    """(B, T) `searchsorted` of each row's values, none above the row's last, in that row; all are whole numbers."""
+    B, g = cumulated.shape
+    rows = np.arange(B)[:, None]
+    apart = rows * (cumulated[:, -1].max(initial=0.0) + 2)  # so that the rows follow each other
+    found = np.searchsorted((cumulated + apart).ravel(), values + apart, side)
+    inside: Rows = np.clip(found - rows * g, 0, g).astype(np.int64)
+    return inside
+
+
+def _running(sums: NDArray[np.float64], taken: Rows) -> NDArray[np.float64]:
+    """(B, T) of running sums (B, n): those of the first `taken`."""
+    return np.where(taken > 0, np.take_along_axis(sums, np.maximum(taken - 1, 0), axis=1), 0.0)
 
 
 class _Rates:
@@ -487,7 +533,7 @@ class _Rates:
     def tpir(self, targets: Sequence[float], rule: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(T,), (T,): rank 1 and any rank, the mean of the galleries."""
         one = [g.tpir(np.asarray(targets, np.float64), rule) for g in self.opened]
-        return np.mean([r for r, _ in one], axis=0), np.mean([r for _, r in one], axis=0)
+        return np.mean([r[0] for r, _ in one], axis=0), np.mean([r[0] for _, r in one], axis=0)
 
     def tpir_draws(
         self, weights: NDArray[np.float32], targets: Sequence[float], rule: str, *, tick: Tick = silent
@@ -495,14 +541,15 @@ class _Rates:
         """(B, T) twice: each draw finds its own thresholds."""
         asked = np.asarray(targets, np.float64)
         first, every = np.zeros((len(weights), len(asked))), np.zeros((len(weights), len(asked)))
-        for b in range(len(weights)):
-            if b % 50 == 0:
-                tick(b, len(weights))
-            weight = weights[b].astype(np.float64)
+        longest = max((g.n_mated + g.n_unmated for g in self.opened), default=1)
+        step = max(1, _TOGETHER // longest)
+        for start in range(0, len(weights), step):
+            tick(start, len(weights))
+            some = slice(start, start + step)
             for g in self.opened:
-                of_first, of_every = g.tpir(asked, rule, weight)
-                first[b] += of_first
-                every[b] += of_every
+                of_first, of_every = g.tpir(asked, rule, weights[some])
+                first[some] += of_first
+                every[some] += of_every
         tick(len(weights), len(weights))
         return first / len(self.opened), every / len(self.opened)
 

@@ -60,6 +60,12 @@ def whole(masses: NDArray[np.float64], total: int, out: NDArray[np.int64]) -> No
 
 
 @_jit
+def even(masses: NDArray[np.float64]) -> bool:
+    """Whether all are alike."""
+    return bool(masses.min() == masses.max())
+
+
+@_jit
 def route(
     distance: Whole,
     far: Any,
@@ -168,6 +174,69 @@ def route(
 
 
 @_jit
+def assign(distance: NDArray[np.int32], row_of: NDArray[np.int32]) -> NDArray[np.int32]:
+    """As `route`, of as many rows as columns with even masses: into `row_of` (W,) the row that each column gets.
+
+    Returned are the potentials of the columns.
+    """
+    R, W = distance.shape
+    mask = np.int32((1 << bits_of(W)) - 1)
+    shut = np.int32(-FAR - FAR // 4)
+    g, by = np.full(W, FAR, np.int32), np.zeros(W, np.int32)
+    left, short, seen = np.empty(W, np.int32), np.empty(W, np.int32), np.empty(W, np.int32)
+    column_of = np.full(R, -1, np.int32)
+    row_of[:] = -1
+    for i in range(R):
+        for j in range(W):  # the number of the row takes the place of that of the column
+            g[j] = min(g[j], np.int32(distance[i, j] + np.int32(i - j)))
+    for j in range(R):
+        by[j] = g[j] & mask
+        g[j] -= by[j]
+        if column_of[by[j]] < 0:
+            row_of[j] = by[j]
+            column_of[by[j]] = j
+    g[R:] = 0
+    for s in range(R):
+        if column_of[s] >= 0:
+            continue
+        steps = 0
+        best = FAR
+        for j in range(W):
+            x = np.int32(distance[s, j] - g[j])
+            left[j], short[j], by[j] = g[j], x, np.int32(s)
+            best = min(best, x)
+        while True:
+            end = best & mask
+            length = np.int32(best - end)
+            i = row_of[end]
+            if i < 0:
+                break
+            short[end], left[end] = FAR, shut
+            seen[steps] = best
+            steps += 1
+            base = np.int32(length - (distance[i, end] - end - g[end]))
+            best = FAR
+            for j in range(W):
+                x = np.int32(base + distance[i, j] - left[j])
+                less = x < short[j]
+                y = min(x, short[j])
+                short[j] = y
+                by[j] = i if less else by[j]
+                best = min(best, y)
+        for step in range(steps):
+            j = seen[step] & mask
+            g[j] += seen[step] - j - length
+        while True:
+            i = by[end]
+            had = column_of[i]
+            row_of[end], column_of[i] = i, end
+            if i == s:
+                break
+            end = had
+    return g
+
+
+@_jit
 def least(
     similarity: NDArray[np.float32],
     a: NDArray[np.float64],
@@ -185,12 +254,21 @@ def least(
     distance[:] = FAR
     rows, amount, count = np.empty((W, R), np.int32), np.empty((W, R), np.int64), np.empty(W, np.int32)
     supply, demand = np.empty(R, np.int64), np.empty(C, np.int64)
+    row_of = np.empty(W, np.int32)
     for p in range(len(a)):
         for i in range(R):
             for j in range(C):
                 d = np.int32((np.float32(1) - similarity[p, i, j]) * step)
                 d = min(max(d, np.int32(0)), limit)  # also what is no number
                 distance[i, j] = (d << bits) | np.int32(j)
+        if R == C and even(a[p]) and even(b[p]):
+            g = assign(distance, row_of)
+            spent = 0.0
+            for j in range(C):
+                potential[p, j] = np.float32(g[j] >> bits) / step
+                spent += 1.0 - np.float64(similarity[p, row_of[j], j])
+            cost[p] = spent / C
+            continue
         whole(a[p], total, supply)
         whole(b[p], total, demand)
         g = route(distance, FAR, supply, demand, rows, amount, count)
@@ -211,17 +289,23 @@ def bounds(
 ) -> None:
     """Into `found` a cost that no plan can be below: every row goes to its nearest column, then what columns lack."""
     R, C = similarity.shape[1], b.shape[1]
-    nearest = np.empty(C, np.float32)
+    nearest, line, low = np.empty(C, np.float32), np.empty(C, np.float32), np.empty(1, np.float32)
+    bits, nearest_bits, low_bits = line.view(np.int32), nearest.view(np.int32), low.view(np.int32)  # see `smooth`
     for p in range(len(a)):
         nearest[:] = OUTSIDE
         total = 0.0
         for i in range(R):
-            low = OUTSIDE
             for j in range(C):
-                low = min(low, np.float32(1) - similarity[p, i, j])
-            total += a[p, i] * low
+                line[j] = max(np.float32(1) - similarity[p, i, j], np.float32(0))
+            lowest = bits[0]
             for j in range(C):
-                nearest[j] = min(nearest[j], np.float32(1) - similarity[p, i, j] - low)
+                lowest = min(lowest, bits[j])
+            low_bits[0] = lowest
+            total += a[p, i] * low[0]
+            for j in range(C):
+                line[j] -= low[0]
+            for j in range(C):
+                nearest_bits[j] = min(nearest_bits[j], bits[j])
         for j in range(C):
             total += b[p, j] * nearest[j]
         found[p] = total
@@ -272,13 +356,14 @@ def smooth(
     f_bits, bits = f.view(np.int32), line.view(np.int32)  # as numbers from 0 up, in the same order, quicker to compare
     r, c = np.empty(R, np.float32), np.empty(W, np.float32)
     u, v, sums = np.empty(R, np.float32), np.zeros(W, np.float32), np.empty(W, np.float32)
+    sums_bits = sums.view(np.int32)
     distance[:, C:] = OUTSIDE
     for p in range(len(a)):
         u[:] = a[p]
         v[:C] = b[p]
         g[:C] = potential[p]
         g[C:] = 0
-        sums[:] = OUTSIDE
+        sums[:] = 2 * OUTSIDE
         for i in range(R):
             for j in range(C):
                 distance[i, j] = max(np.float32(1) - similarity[p, i, j], np.float32(0))
@@ -289,7 +374,10 @@ def smooth(
                 lowest = min(lowest, bits[j])
             f_bits[i] = lowest
             for j in range(W):
-                sums[j] = min(sums[j], distance[i, j] - f[i])
+                line[j] = distance[i, j] - f[i] + OUTSIDE
+            for j in range(W):
+                sums_bits[j] = min(sums_bits[j], bits[j])
+        sums -= OUTSIDE
         for i in range(R):
             for j in range(W):
                 line[j] = (f[i] + sums[j] - distance[i, j]) * scale

@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,26 @@ from facelens.words import tr
 Floats = NDArray[np.float32]
 Show = Callable[[Floats], None]  # takes points that are not final yet
 
+
+class Vectors(Protocol):
+    """(N, D), an array or what gives rows as one does: so many vectors need not lie in memory all at once."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, some: slice, /) -> Floats: ...
+
+
+LEAST = 5  # faces that UMAP and t-SNE need
 WIDE, REDUCED = 20_000, 50
 MANY_EPOCHS, FEW_EPOCHS, SMALL = 500, 200, 10_000  # of UMAP: many for galleries up to SMALL, as its authors do
 SHOWN_EVERY = 0.4  # seconds between two looks at points that are not final
 BLOCK = 1 << 22  # numbers looked at at once
 
 
-def pca(x: Floats, count: int = 2, *, tick: Tick = silent) -> tuple[Floats, NDArray[np.float64]]:
+def pca(x: Vectors, count: int = 2, *, tick: Tick = silent) -> tuple[Floats, NDArray[np.float64]]:
     """(N, count) along the axes of most variance, and which share of all variance each has; 0 for axes there are not.
 
     >>> points, shares = pca(np.array([[3, 0, 0], [-3, 0, 0], [0, 1, 0], [0, -1, 0]], np.float32))
@@ -51,34 +65,46 @@ def pca(x: Floats, count: int = 2, *, tick: Tick = silent) -> tuple[Floats, NDAr
     points, shares = np.zeros((n, count), np.float32), np.zeros(count)
     if not n or not D:
         return points, shares
-    mean = x.mean(0, dtype=np.float64)
+    step = max(1, BLOCK // D)
     fine = n * D * D <= 1 << 31  # sums in double precision where they take a moment
     exact: type[np.floating] = np.float64 if fine else np.float32
-    moment = np.zeros((D, D))
-    step = max(1, BLOCK // D)
+    # One turn: sums are taken about a place near the mean, and moved there afterwards.
+    near = x[:step].mean(0, dtype=np.float64).astype(exact)
+    total, moment = np.zeros(D), np.zeros((D, D))
     for start in range(0, n, step):
-        tick(start, n, tr("Principal components"))
-        part = (x[start : start + step] - mean).astype(exact)
+        tick(start, 2 * n, tr("Principal components"))
+        part = x[start : start + step] - near
+        total += part.sum(0)
         moment += part.T @ part
+    moment -= np.outer(total, total) / n
+    mean = near + total / n
     values, axes = np.linalg.eigh(moment)
     found = min(count, D)
     axes = axes.T[::-1][:found]  # rows, the widest first
     axes = axes * np.where(axes[np.arange(found), np.abs(axes).argmax(1)] < 0, -1.0, 1.0)[:, None]
     shares[:found] = np.maximum(values[::-1][:found], 0) / max(float(np.maximum(values, 0).sum()), 1e-30)
+    across, away = axes.T.astype(np.float32), mean @ axes.T
     for start in range(0, n, step):
-        some = slice(start, start + step)
-        points[some, :found] = (x[some] - mean) @ axes.T
+        tick(n + start, 2 * n, tr("Principal components"))
+        points[start : start + step, :found] = x[start : start + step] @ across - away
     return points, shares
 
 
+def warm(*, tick: Tick = silent) -> None:
+    """Load and compile what UMAP needs, which takes a process some ten seconds once: ahead of the first map."""
+    x = np.random.default_rng(0).standard_normal((3 * LEAST, 4)).astype(np.float32)
+    umap(x, x[:, :2], neighbours=LEAST, epochs=2, tick=tick)
+
+
 def umap(
-    x: Floats,
+    x: Vectors,
     start: Floats,
     *,
     neighbours: int = 15,
     min_dist: float = 0.1,
     metric: str = "cosine",
     seed: int = 0,
+    epochs: int | None = None,
     show: Show = lambda points: None,
     tick: Tick = silent,
 ) -> Floats:
@@ -93,14 +119,14 @@ def umap(
     tick(250, 1000, tr("Weighing neighbours"))
     random = np.random.RandomState(seed)
     graph = fuzzy_simplicial_set(
-        x,
+        start,  # only looked at for their number: neighbours are known
         k,
         random,
         "precomputed",
         knn_indices=np.column_stack([np.arange(n), near]).astype(np.int32),
         knn_dists=np.column_stack([np.zeros(n), far]).astype(np.float32),
     )[0].tocoo()
-    epochs = MANY_EPOCHS if n <= SMALL else FEW_EPOCHS
+    epochs = epochs or (MANY_EPOCHS if n <= SMALL else FEW_EPOCHS)
     graph.sum_duplicates()
     graph.data[graph.data < graph.data.max() / epochs] = 0  # an edge that would never be drawn
     graph.eliminate_zeros()
@@ -190,24 +216,30 @@ def engine() -> str:
     return "openTSNE" if find_spec("openTSNE") is not None else "scikit-learn"
 
 
-def nearest(x: Floats, k: int, *, metric: str, tick: Tick = silent) -> tuple[Rows, Floats]:
+def nearest(x: Vectors, k: int, *, metric: str, tick: Tick = silent) -> tuple[Rows, Floats]:
     """(N, k) the nearest other vectors, and how far they are; 1 - cosine where that is the metric."""
-    n = len(x)
-    if n > WIDE and x.shape[1] > REDUCED:
-        x = pca(x, REDUCED)[0]
+    n, D = x.shape
+    held = pca(x, REDUCED)[0] if n > WIDE and D > REDUCED else x[:]
+    return between(held, held, k, without=np.arange(n), metric=metric, tick=tick)
+
+
+def between(
+    query: Floats, gallery: Floats, k: int, *, without: Rows | None = None, metric: str, tick: Tick = silent
+) -> tuple[Rows, Floats]:
+    """(Q, k) the nearest of the gallery, the one in `without` left out, and how far they are."""
     # x.y - |y|^2 / 2 is largest where |x - y| is smallest.
-    sides = np.ones((n, 1), np.float32), -0.5 * np.einsum("nd,nd->n", x, x)[:, None]
-    query, gallery = (np.ascontiguousarray(np.hstack([x, side]), np.float32) for side in sides)
+    sides = np.ones((len(query), 1), np.float32), -0.5 * np.einsum("nd,nd->n", gallery, gallery)[:, None]
+    wide = (np.ascontiguousarray(np.hstack(both), np.float32) for both in zip((query, gallery), sides))
 
     def told(done: int, total: int, note: str = "") -> None:
         tick(done, total, tr("Finding neighbours"))
 
-    rows, _ = similarity.top_k(query, gallery, k=k, without=np.arange(n), tick=told)
-    far: Floats = np.empty((n, k), np.float32)
-    step = max(1, BLOCK // max(1, k * x.shape[1]))
-    for start in range(0, n, step):
+    rows, _ = similarity.top_k(*wide, k=k, without=without, tick=told)
+    far: Floats = np.empty((len(query), k), np.float32)
+    step = max(1, BLOCK // max(1, k * query.shape[1]))
+    for start in range(0, len(query), step):
         some = slice(start, start + step)
-        apart = x[rows[some]] - x[some, None]
+        apart = gallery[rows[some]] - query[some, None]
         far[some] = np.einsum("nkd,nkd->nk", apart, apart)
     far = np.asarray(far / 2 if metric == "cosine" else np.sqrt(far), np.float32)
     order = np.argsort(far, axis=1, kind="stable")

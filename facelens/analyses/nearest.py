@@ -1,10 +1,12 @@
 """Nearest faces: those whose vectors point most nearly the same way.
 
-Computes    cosine of one face with all others, the k largest
-Shapes      vectors (N, D); result ids (k,) and cosine (k,), largest first
+Computes    cosine of some faces with all others, the k largest of each; exact
+Shapes      vectors (N, D); result ids (n, k) and cosine (n, k), largest first
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,31 +16,61 @@ from facelens.images.faceset import Ids
 from facelens.progress import Tick, silent
 
 BLOCK = 1 << 22  # floats looked at at once
+HELD = 1 << 25  # cosines held at once
 
 
 def nearest(
     features: FeatureSet, face: int, *, k: int = 5, without: Ids | None = None, tick: Tick = silent
 ) -> tuple[Ids, NDArray[np.float32]]:
     """The `k` faces nearest to `face`, itself and those in `without` left out; none where it has no vector."""
-    rows, found = features.rows_of(np.array([face], np.int64))
-    if not found.any():
-        return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    row = int(rows[0])
-    vectors, norms = features.vectors, features.norms
-    query = vectors[row] / norms[row]
-    cosine = np.empty(len(features), np.float32)
-    step = max(1, BLOCK // max(1, features.dimensions))
-    for start in range(0, len(features), step):
-        tick(start, len(features))
-        some = slice(start, start + step)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            cosine[some] = vectors[some] @ query / norms[some]
+    ids, cosine = neighbours(features, np.array([face], np.int64), k=k, without=without, tick=tick)
+    there = np.isfinite(cosine[0])
+    return ids[0, there], cosine[0, there]
+
+
+def neighbours(
+    features: FeatureSet, faces: Ids, *, k: int = 5, without: Ids | None = None, tick: Tick = silent
+) -> tuple[Ids, NDArray[np.float32]]:
+    """(n, k) the faces nearest to each of `faces`, itself and those in `without` left out, and their cosines.
+
+    Where there are fewer, or it has no vector, id -1 and cosine -inf fill up.
+    """
+    rows, found = features.rows_of(faces)
+    ids, best = np.full((len(faces), k), -1, np.int64), np.full((len(faces), k), -np.inf, np.float32)
     left_out = np.isin(features.ids, features.invalid)
-    left_out[row] = True
     if without is not None and len(without):
         left_out |= np.isin(features.ids, without)
-    cosine[left_out | ~np.isfinite(cosine)] = -np.inf
-    k = min(k, int(np.count_nonzero(np.isfinite(cosine))))
-    best = np.argpartition(-cosine, k - 1)[:k] if 0 < k < len(cosine) else np.arange(len(cosine))
-    best = best[np.lexsort((features.ids[best], -cosine[best]))][:k]
-    return features.ids[best], cosine[best]
+    places = np.flatnonzero(found)
+    size = max(1, HELD // max(1, len(features)))
+    for begin in range(0, len(rows), size):
+        some = slice(begin, begin + size)
+        cosine = _cosines(features, rows[some], tick=tick)
+        cosine[:, left_out | ~np.isfinite(cosine).all(0)] = -np.inf
+        cosine[np.arange(len(cosine)), rows[some]] = -np.inf
+        for place, line in zip(places[some].tolist(), cosine):
+            n = min(k, int(np.count_nonzero(np.isfinite(line))))
+            top = np.argpartition(-line, n - 1)[:n] if 0 < n < len(line) else np.arange(len(line))
+            top = top[np.lexsort((features.ids[top], -line[top]))][:n]
+            ids[place, :n], best[place, :n] = features.ids[top], line[top]
+    return ids, best
+
+
+def _cosines(features: FeatureSet, rows: NDArray[np.int64], *, tick: Tick) -> NDArray[np.float32]:
+    """(n, N) of some faces with all, block by block: vectors may lie on disk."""
+    vectors, norms, N = features.vectors, features.norms, len(features)
+    query = vectors[rows] / norms[rows, None]
+    cosine = np.empty((len(rows), N), np.float32)
+    step = max(1, BLOCK // max(1, features.dimensions))
+    for start in range(0, N, step):
+        tick(start, N)
+        some = slice(start, start + step)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            cosine[:, some] = query @ vectors[some].T / norms[some]
+    return cosine
+
+
+def by_models(
+    features: Sequence[FeatureSet], face: int, *, k: int = 5, without: Ids | None = None, tick: Tick = silent
+) -> list[tuple[Ids, NDArray[np.float32]]]:
+    """The same by each of some models."""
+    return [nearest(one, face, k=k, without=without, tick=tick) for one in features]

@@ -147,6 +147,9 @@ class PartsPlan:
 
 PROJECTIONS = ("pca", "umap", "tsne")
 METRICS = ("cosine", "euclidean")
+# Two models on one map: fitted together where their vectors can be compared, else each by itself and then turned to
+# agree; "auto" looks whether they can.
+SPACES = ("auto", "joint", "aligned")
 CURRENT = -1  # in place of a part: the one that is looked at in all views
 
 
@@ -162,6 +165,8 @@ class ProjectionPlan:
     perplexity: float = 30.0  # t-SNE: about how many neighbours a face has
     seed: int = 0
     metric: str = "cosine"  # of METRICS
+    other: str = ""  # a second model, whose vectors of the same faces are laid out too: where each face moves to
+    space: str = "auto"  # of SPACES; of two models
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -171,11 +176,13 @@ class ProjectionPlan:
         True
         """
         how = {"umap": (self.neighbours, self.min_dist, self.seed), "tsne": (self.perplexity, self.seed)}
-        return (self.model, self.part, self.metric, self.method, *how.get(self.method, ()))
+        both = (self.other, self.space) if self.other else ()
+        return (self.model, self.part, self.metric, self.method, *how.get(self.method, ()), *both)
 
     def renamed(self, name: str, to: str) -> ProjectionPlan:
         """With a model under another name, or without it where that is ""."""
-        return replace(self, model=to) if self.model == name else self
+        model, other = (to if one == name else one for one in (self.model, self.other))
+        return replace(self, model=model, other=other)
 
 
 PATCH_WEIGHTS = ("uniform", "apc", "sc distance", "sc similarity", "cc", "lmk")
@@ -207,3 +214,47 @@ class MatchPlan:
     def renamed(self, name: str, to: str) -> MatchPlan:
         """With a model under another name, or without it where that is ""."""
         return replace(self, model=to) if self.model == name else self
+
+
+DIRECTIONS = ("direct", "backward", "forward")
+TASKS = ("1:1", "1:N")
+BACKFILLS = ("flip risk", "uncertainty", "random", "traffic")  # orders in which a gallery is embedded anew
+TRANSFORMS = ("auto", "fit", "none")
+
+
+@dataclass(frozen=True)
+class UpgradePlan:
+    """Which model replaces which, what else they are measured against, and by what."""
+
+    old: str = ""  # not named: model A
+    new: str = ""  # not named: model B
+    upper: str = ""  # the new model as it would be without regard to the old one: what could be gained; "": none
+    others: tuple[str, ...] = ()  # further models of the matrix, and of a sequence of upgrades, in their order
+    direction: str = "auto"  # of DIRECTIONS: how new queries meet the old gallery; "auto": see analyses.spaces
+    transforms: str = "auto"  # of TRANSFORMS: "auto" fits them only where the models as they are do not understand
+    method: str = "auto"  # of METHODS, where they are fitted
+    files: tuple[tuple[str, str], ...] = ()  # "backward" or "forward", file of a transform that was fitted elsewhere
+    fitted_on: str = ""  # a filter: the pictures transforms are fitted on; "": half of the people
+    task: str = "1:1"  # of TASKS: what verdict, matrix, gains and backfill speak of
+    far: float = 1e-3
+    fpir: float = 1e-2
+    traffic: str = ""  # a column that says how often a face of the gallery is asked for; for the backfill
+    resamples: int = 1000
+    seed: int = 0
+    order: str = ""  # of BACKFILLS: in which the gallery is embedded anew; "": the first there is
+    share: float = 0.25  # of the gallery that is embedded anew
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What decides the result; which task, order and share are looked at does not.
+
+        >>> UpgradePlan(task="1:N", order="random", share=0.5).asked == UpgradePlan().asked
+        True
+        """
+        return tuple(vars(replace(self, task="1:1", order="", share=0.0)).values())
+
+    def renamed(self, name: str, to: str) -> UpgradePlan:
+        """With a model under another name, or without it where that is ""."""
+        old, new, upper = (to if one == name else one for one in (self.old, self.new, self.upper))
+        others = tuple(filter(None, (to if one == name else one for one in self.others)))
+        return replace(self, old=old, new=new, upper=upper, others=others)

@@ -11,9 +11,8 @@ Departs     distances where the authors have similarities; the order is the same
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +30,7 @@ Array = NDArray[np.float64]
 
 TOGETHER = 1024  # faces of the gallery after which one can be stopped
 ROUNDING = 1e-6  # by which a bound may lie too high
+FEW = 2  # faces that are solved first where one is looked for, then twice as many and so on
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,25 +166,24 @@ def nearest(
 ) -> Nearest | None:
     """The nearest face of all, as if the patches of all had been moved; None of none.
 
-    `pieces` come by descending cosine, and are asked for only as long as a nearer face is possible. Of those, faces
-    whose cost cannot be low enough are not solved; of smoothed costs nothing is known beforehand, so all of them are.
+    For those who ask for no order: regions averaged over many faces (`matching.ledgers`). `pieces` come by descending
+    cosine, and are asked for only as long as a nearer face is possible. Of those, faces whose cost cannot be low enough
+    are not solved; of smoothed costs nothing is known beforehand, so all of them are.
     """
     best: Nearest | None = None
     compared = solved = 0
-    exact, cores = plan.solver == "exact", os.cpu_count() or 1
     for gallery, cosine in pieces:
         whole = np.asarray(cosine, np.float64)
-        nothing = np.full(len(whole), -ROUNDING)
-        if best is not None and (blended(whole, nothing, alpha=plan.alpha) > best.distance).all():
+        free = blended(whole, np.full(len(whole), -ROUNDING), alpha=plan.alpha)
+        if best is not None and (free > best.distance).all():
             break
-        found = transport.tables(query, gallery, kinds=(plan.weights,))
-        u, v = transport.masses(found, kind=plan.weights)
-        hope = blended(whole, transport.bounds(found, u, v) - ROUNDING if exact else nothing, alpha=plan.alpha)
-        left = np.argsort(hope, kind="stable")
+        bounds, solve = _lazily(query, gallery, plan)
+        hope = blended(whole, bounds - ROUNDING, alpha=plan.alpha)
+        left, few = np.argsort(hope, kind="stable"), FEW if plan.solver == "exact" else len(whole)
         compared += len(left)
         while len(left):
-            some, left = (left[:cores], left[cores:]) if exact else (left, left[:0])
-            emd = transport.solve(found.take(some), u[some], v[some], solver=plan.solver, epsilon=plan.epsilon).cost
+            some, left, few = left[:few], left[few:], 2 * few
+            emd = solve(some)
             solved += len(some)
             for distance, place, cost in sorted(zip(blended(whole[some], emd, alpha=plan.alpha), some, emd)):
                 if best is None or distance < best.distance:
@@ -192,6 +191,17 @@ def nearest(
             assert best is not None
             left = left[hope[left] <= best.distance]
     return None if best is None else replace(best, solved=solved, compared=compared)
+
+
+def _lazily(
+    query: PatchSets, gallery: PatchSets, plan: MatchPlan
+) -> tuple[Array, Callable[[NDArray[np.int64]], Array]]:
+    """(k,) what the costs cannot be below, and what gives those of some faces."""
+    if plan.solver != "exact":
+        return np.zeros(len(gallery)), lambda some: distances(query, gallery.take(some), plan)[0]
+    found = transport.tables(query, gallery, kinds=(plan.weights,))
+    u, v = transport.masses(found, kind=plan.weights)
+    return transport.bounds(found, u, v), lambda some: transport.solve(found.take(some), u[some], v[some]).cost
 
 
 def distances(query: PatchSets, gallery: PatchSets, plan: MatchPlan, *, tick: Tick = silent) -> tuple[Array, Array]:

@@ -59,15 +59,23 @@ def cosines(query: Side, gallery: Side, *, pairs: int, tick: Tick) -> Iterator[t
     Q, G = len(query), len(gallery)
     if not Q or not G:
         return
-    # A product of one row takes another road through BLAS, on which equal columns may differ: two rows or more at once.
-    asking = query.vectors[[0, 0]] if Q == 1 else query.vectors
     memory = max(int(MEMORY / (1 + 16 * pairs / (Q * G))), 3 * 8 * G)
-    for rows, block in similarity.blocks(asking, gallery.vectors, memory=memory, tick=tick):
-        if block.dtype == np.float64:  # so may the edges of a product in double precision, in their last bit
-            np.multiply(block, 2.0**40, out=block)
-            np.rint(block, out=block)
-            np.multiply(block, 2.0**-40, out=block)
-        yield (slice(0, 1), block[:1]) if Q == 1 else (rows, block)
+    copies, originals = _copies(gallery.vectors)
+    for rows, block in similarity.blocks(query.vectors, gallery.vectors, memory=memory, tick=tick):
+        block[:, copies] = block[:, originals]
+        yield rows, block
+
+
+def _copies(vectors: Floats) -> tuple[Rows, Rows]:
+    """Rows that hold the same numbers as an earlier one, and which.
+
+    Products of equal vectors may differ in their last bit: the edges of a matrix take other roads through BLAS.
+    """
+    _, first, code = np.unique(similarity.row_digests(vectors), return_index=True, return_inverse=True)
+    original = first[code].astype(np.int64)
+    rows = np.flatnonzero(original != np.arange(len(original)))
+    same = (vectors[rows] == vectors[original[rows]]).all(axis=1)
+    return rows[same], original[rows[same]]
 
 
 def pairs_of(

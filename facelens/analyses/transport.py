@@ -22,9 +22,10 @@ Departs     exact by default, which the authors do not offer; a patch without ma
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -47,7 +48,8 @@ ROUNDS, TOLERANCE = 20_000, 1e-12
 MANY_ROUNDS, MANY_TOLERANCE = 1000, 1e-6  # of many faces, in single precision
 STEPS = 1 << 40  # of the largest distance, where one plan is asked for
 SHARP = 0.02  # below it rounds start from the potentials of the least cost: there would be too many otherwise
-FEW, MANY = 8, 64  # faces of the gallery that a core takes at once
+FEW, MANY, TURNS = 8, 64, 3  # faces of the gallery that a core takes at once, and how often at least
+ALONE = 128  # the same where there is only one core
 GROWN = 1e100  # a scaling that becomes part of the potentials
 SMALLEST = 1e-7  # added by the authors to the sum that weights are divided by
 WEIGHTS = ("uniform", "apc", "sc distance", "sc similarity", "joint apc")
@@ -282,9 +284,9 @@ def costs(
     epsilon: float = EPSILON,
 ) -> dict[str, Solved]:
     """What `solve` gives for each of some `kinds` of weights, of faces as in `tables`; all cores work on it."""
-    k, cores = len(gallery), os.cpu_count() or 1
+    k, cores = len(gallery), len(_cores())
     found = {kind: Solved(np.zeros(k), np.zeros(k), np.zeros(k, np.int64)) for kind in kinds}
-    step = min(max(-(-k // (2 * cores)), FEW), MANY)
+    step = min(max(-(-k // (TURNS * cores)), FEW), MANY) if cores > 1 else ALONE
     starts = iter(range(0, k, step))
 
     def work() -> None:
@@ -297,7 +299,8 @@ def costs(
 
     with _one_thread():
         others = [_helpers().submit(work) for _ in range(min(cores, -(-k // step)) - 1)]
-        work()
+        with _first_core() if others else nullcontext():
+            work()
         for other in others:
             other.result()
     return found
@@ -352,9 +355,35 @@ _SOLVE: dict[str, Callable[[Floats, Floats, Floats, float], Plan]] = {
 }
 
 
+def _cores() -> list[int]:
+    """Those that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
+
+
+def _bind(cores: Collection[int]) -> None:
+    """Keep this thread on some of the cores, where the system lets us."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.sched_setaffinity(0, cores)
+
+
 @cache
 def _helpers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="transport")
+    """A thread on each core but the first: those of a virtual machine would wake up on the core that calls them."""
+    others = _cores()[1:]
+    places = iter(others)
+    return ThreadPoolExecutor(max(1, len(others)), "transport", lambda: _bind({next(places)}))
+
+
+@contextmanager
+def _first_core() -> Iterator[None]:
+    """This thread where none of the helpers is."""
+    before = _cores()
+    _bind(before[:1])
+    try:
+        yield
+    finally:
+        _bind(before)
 
 
 @cache

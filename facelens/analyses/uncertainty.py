@@ -8,7 +8,7 @@ People the transforms were fitted on are not shown: their pictures would look su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses import ensemble, rejection
+from facelens.analyses import ensemble, mapping, rejection
 from facelens.analyses.correlation import spearman
+from facelens.analyses.mapping import Map
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import OWN, PAIRWISE, EnsemblePlan
 from facelens.analyses.rejection import Recognition, Risk
@@ -283,20 +284,14 @@ def _common(
 ) -> _Common:
     """Fit what has to be fitted, map, and leave out the people it was fitted on."""
     models = tuple(dict.fromkeys((*plan.members, plan.target)))
-    rows, notes = _usable(faces, models, features, excluded)
+    rows, notes = mapping.usable(faces, models, features, excluded)
     identity = faces.identity.codes[rows]
     files = _files(plan)
     needed = [name for name in models if name not in files and not (plan.mode == "m2m" and name == plan.target)]
     fits = np.zeros(len(rows), bool)
     if needed:
-        fits = _fits(faces, rows, identity, fitting, plan)
-    people = np.unique(identity[fits & (identity >= 0)])
-    shown = ~fits & ~np.isin(identity, people)
-    if not shown.any():
-        raise InputError(
-            tr("No face is left to show: transforms are fitted on all people."),
-            hint=tr("Fit on some of the people, or on another gallery."),
-        )
+        fits = mapping.fitted_on(faces, rows, fitting, seed=plan.seed)
+    shown, people = mapping.unseen(identity, fits)
     ids, to_fit = faces.ids[rows[shown]], faces.ids[rows[fits]]
     maps, doubts = _maps(
         plan, models, needed, features, to_fit, identity[fits], folder=folder, tick=part_of(tick, 0, 2)
@@ -315,64 +310,10 @@ def _common(
         tuple(parts),
         members,
         query,
-        len(people) or int(fits.sum()),
+        people,
         int(fits.sum()),
         (*notes, *doubts),
     )
-
-
-def _usable(
-    faces: FaceSet, models: Sequence[str], features: Mapping[str, FeatureSet], excluded: Ids | None
-) -> tuple[Rows, list[str]]:
-    """Rows of the faces that every model has a vector of."""
-    kept = np.ones(len(faces), bool)
-    if excluded is not None:
-        kept[faces.rows_of(excluded)] = False
-    known = kept.copy()
-    for name in models:
-        known &= features[name].rows_of(faces.ids)[1]
-    if not known.any():
-        raise InputError(
-            tr("No face has a vector of every model of the ensemble."), hint=tr("Embed the gallery with all of them.")
-        )
-    lost = int((kept & ~known).sum())
-    notes = []
-    if lost:
-        words = (
-            "{n} face is left out: a model has no vector of it.",
-            "{n} faces are left out: a model has no vector of them.",
-        )
-        notes.append(plural(lost, *words))
-    return np.flatnonzero(known).astype(np.int64), notes
-
-
-def _fits(
-    faces: FaceSet, rows: Rows, identity: NDArray[np.int32], fitting: Ids | None, plan: EnsemblePlan
-) -> NDArray[np.bool_]:
-    """Which of the faces at `rows` transforms are fitted on."""
-    from facelens.features.fitting import people_split
-
-    if fitting is not None:
-        chosen = np.isin(faces.ids[rows], fitting)
-        if not chosen.any():
-            raise InputError(
-                tr("No face passes the filter of what transforms are fitted on."), hint=tr("Change it, or empty it.")
-            )
-        return chosen
-    names = [faces.identity.name(int(row)) or f"\0{faces.ids[row]}" for row in rows]
-    return people_split(names, seed=plan.seed)
-
-
-@dataclass(frozen=True, eq=False)
-class _Map:
-    """How vectors of one model come into the common space; without a transform they lie there already."""
-
-    how: str
-    why: str = ""
-    transform: Callable[[Floats], Floats] | None = None
-
-    def __call__(self, vectors: Floats) -> Floats:
-        return vectors if self.transform is None else self.transform(vectors)
 
 
 def _maps(
@@ -385,7 +326,7 @@ def _maps(
     *,
     folder: Path | None,
     tick: Tick,
-) -> tuple[dict[str, list[_Map]], list[str]]:
+) -> tuple[dict[str, list[Map]], list[str]]:
     """How each model comes into the common space, several ways where copies are asked for; and what speaks against."""
     files = _files(plan)
     if plan.mode == "unified" and files and needed:
@@ -394,20 +335,18 @@ def _maps(
             hint=tr("Choose the files that are missing too, the query model's among them, or none."),
         )
     into = features[plan.target] if plan.mode == "m2m" else None
-    maps = {name: [_from_file(Path(files[name]), features[name], into)] for name in models if name in files}
+    maps = {name: [mapping.from_file(Path(files[name]), features[name], into)] for name in models if name in files}
     if plan.mode == "m2m":
-        maps[plan.target] = [_Map("itself")]
-    notes = []
-    for (one,) in maps.values():
-        there = getattr(one.transform, "target", "")
-        if into is not None and there not in ("", plan.target, into.provenance.model):
-            words = "{file} was fitted into {there}, not into {here}."
-            notes.append(tr(words, file=one.why, there=escaped(there), here=escaped(plan.target)))
+        maps[plan.target] = [Map("itself")]
+    notes: list[str] = []
+    if into is not None:
+        for (one,) in maps.values():
+            notes += mapping.elsewhere(one, plan.target, into.provenance.model)
     if not needed:
         return maps, notes
     fitted = _fitted(plan, needed, features, ids, labels, folder=folder, tick=tick)
     for name, fits in fitted.items():
-        maps[name] = [_Map(one.method, one.why, one.transform) for one in fits]
+        maps[name] = [Map(one.method, one.why, one.transform) for one in fits]
         notes += [note for one in fits for note in one.notes]
     return maps, list(dict.fromkeys(notes))
 
@@ -415,24 +354,6 @@ def _maps(
 def _files(plan: EnsemblePlan) -> dict[str, str]:
     """Transforms that come from files, by model. With M2M the query model stays as it is, whatever file it has."""
     return {name: file for name, file in plan.files if plan.mode != "m2m" or name != plan.target}
-
-
-def _from_file(path: Path, source: FeatureSet, target: FeatureSet | None) -> _Map:
-    """A transform of the source model, into the space of the target where there is one."""
-    from facelens.features import transforms
-
-    found = transforms.load(path)
-    sides = [("{file} takes {a} dimensions, {name} has {b}.", found.dimensions_in, source)]
-    if target is not None:
-        sides.append(("{file} gives {a} dimensions, {name} has {b}.", found.dimensions, target))
-    for words, dimensions, model in sides:
-        if dimensions != model.dimensions:
-            name = escaped(model.provenance.model)
-            raise InputError(
-                tr(words, file=escaped(path.name), a=dimensions, name=name, b=model.dimensions),
-                hint=tr("Choose the transform of this model, or fit one here."),
-            )
-    return _Map("file", escaped(path.name), found)
 
 
 def _fitted(
@@ -450,12 +371,6 @@ def _fitted(
 
     unit = {name: features[name].unit(ids)[0] for name in dict.fromkeys((*needed, plan.target))}
 
-    def kept(name: str, make: Callable[[], Sequence[Fit]], *arrays: NDArray[np.generic]) -> Sequence[Fit]:
-        if folder is None:
-            return make()
-        settings = {"method": plan.method, "mode": plan.mode, "copies": plan.copies, "seed": plan.seed, "name": name}
-        return fitting.cached(folder, fitting.key(*arrays, labels, **settings), make)
-
     if plan.mode == "unified":
         members = [name for name in needed if name != plan.target]
 
@@ -472,28 +387,24 @@ def _fitted(
             )
             return (*made.members, made.query)
 
-        fits = kept("unified", make_unified, *(unit[name] for name in (*members, plan.target)))
+        arrays = [*(unit[name] for name in (*members, plan.target)), labels]
+        how = {"method": plan.method, "mode": plan.mode, "copies": plan.copies, "seed": plan.seed, "name": "unified"}
+        fits = mapping.kept(folder, make_unified, *arrays, **how)
         return {name: [one] for name, one in zip((*members, plan.target), fits, strict=True)}
-    found: dict[str, Sequence[Fit]] = {}
-    for number, name in enumerate(needed):
-        ticks = part_of(tick, number, len(needed))
-        ticks(0, 1, tr("Fitting {name}", name=name))
-        found[name] = kept(
-            name,
-            lambda name=name, ticks=ticks: fitting.copies(  # type: ignore[misc]
-                unit[name],
-                unit[plan.target],
-                labels,
-                plan.copies,
-                method=plan.method,
-                seed=plan.seed,
-                names=(name, plan.target),
-                tick=ticks,
-            ),
+    return {
+        name: mapping.fitted(
             unit[name],
             unit[plan.target],
+            labels,
+            names=(name, plan.target),
+            method=plan.method,
+            copies=plan.copies,
+            seed=plan.seed,
+            folder=folder,
+            tick=part_of(tick, number, len(needed)),
         )
-    return found
+        for number, name in enumerate(needed)
+    }
 
 
 def _values(faces: FaceSet, common: _Common, plan: EnsemblePlan, variance: Array) -> tuple[Array, list[str]]:
@@ -580,7 +491,10 @@ def _compared(
     """What each member, and the ensemble's `vectors`, are worth among some thousand faces, the same for all."""
     from facelens.analyses import diversity
 
-    some, notes = _some(common.identity, plan.seed)
+    some, notes = mapping.some(common.identity, AMONG, seed=plan.seed), []
+    if len(some) < len(common.ids):
+        people = len(np.unique(common.identity[some]))
+        notes = [tr("Members are compared on {n} faces of {people} people.", n=len(some), people=people)]
     ids, identity = common.ids[some], common.identity[some]
     members = [one[some] for one in common.members]
     asks = query[some] if plan.queries == "target" else None
@@ -629,14 +543,3 @@ def _compared(
     )
     notes = list(dict.fromkeys((*found.notes, *notes)))
     return replace(found, members=tuple(described), together=together, sizes=sizes, notes=tuple(notes))
-
-
-def _some(identity: NDArray[np.int32], seed: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Places of the faces of some people, at most `AMONG`; all of them where there are fewer."""
-    if len(identity) <= AMONG:
-        return np.arange(len(identity)), []
-    people, counts = np.unique(identity[identity >= 0], return_counts=True)
-    order = np.random.default_rng(seed).permutation(len(people))
-    taken = people[order[: max(2, int(np.searchsorted(np.cumsum(counts[order]), AMONG, side="right")))]]
-    some = np.flatnonzero(np.isin(identity, taken))
-    return some, [tr("Members are compared on {n} faces of {people} people.", n=len(some), people=len(taken))]

@@ -680,6 +680,27 @@ def verify(
     )
 
 
+def drawn(
+    scores: Scores,
+    target: float,
+    *,
+    rule: str = "roc",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    tick: Tick = silent,
+) -> tuple[OperatingPoint, NDArray[np.float64]]:
+    """One operating point, and its TAR in (B,) draws of identities: the same draws for all tests of the same people.
+
+    No draws where nothing can be said of them.
+    """
+    draws = None
+    if resamples and not undefined(scores) and not one_person(scores):
+        draws = bootstrap.draw(scores, resamples=resamples, seed=seed, tick=tick)
+    sample = _Sample(scores, draws, tick)
+    found = _point(sample, target, rule)
+    return found, sample.over(_tar(rule, target))[1] if draws is not None else np.zeros(0)
+
+
 def _refused(sample: _Sample, target: float) -> Measure:
     """FNMR at the lowest threshold with FMR <= target."""
     value, draws = sample.over(_tar("roc", target))

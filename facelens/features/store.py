@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,7 +340,9 @@ class Store:
         for array in (ids, norms, vectors, confidence):
             if array is not None:
                 array.flags.writeable = False
-        return FeatureSet(ids, vectors, self._provenance(ids, keys), norms, confidence)
+        gathered = StoredFeatures(ids, vectors, self._provenance(ids, keys), norms, confidence)
+        gathered.of(self)
+        return gathered
 
     def _made(
         self, ids: Ids, vectors: NDArray[np.float32], norms: NDArray[np.float32], shard: Shard, *, rows: slice
@@ -760,11 +763,26 @@ class Writer:
         return self.kept
 
 
-class MappedFeatures(FeatureSet):
-    """Vectors mapped from a shard; each is verified before it is first handed out.
+class StoredFeatures(FeatureSet):
+    """Vectors of a store; they travel to another process as its name, and are those in use there if there are any."""
 
-    Travels to another process as the name of its store.
-    """
+    def of(self, store: Store) -> None:
+        """Say whose they are."""
+        self.__dict__["_store"] = store
+        _in_use[self.provenance.fingerprint] = self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        store: Store | None = self.__dict__.get("_store")
+        if store is None:  # changed since
+            return FeatureSet, (self.ids, self.vectors, self.provenance, self.norms, self.confidence, self.invalid)
+        return _reopened, (store.folder.parent, store.fingerprint, np.array(self.ids), self.provenance.fingerprint)
+
+
+_in_use: WeakValueDictionary[str, StoredFeatures] = WeakValueDictionary()
+
+
+class MappedFeatures(StoredFeatures):
+    """Vectors mapped from a shard; each is verified before it is first handed out."""
 
     @property  # type: ignore[override]
     def vectors(self) -> NDArray[np.float32]:
@@ -780,6 +798,7 @@ class MappedFeatures(FeatureSet):
     def attach(self, store: Store, shard: Shard, rows: slice) -> None:
         """Say where the vectors lie."""
         self.__dict__["_source"] = store, shard, rows
+        self.of(store)
 
     def _verify(self, rows: Rows | None) -> None:
         source = self.__dict__.get("_source")
@@ -789,6 +808,7 @@ class MappedFeatures(FeatureSet):
         if bad := store._verified(shard, span if rows is None else rows + span.start):
             before = store.damaged
             store._set_aside(shard, bad)
+            _in_use.pop(self.provenance.fingerprint, None)
             raise Damaged(
                 plural(
                     max(1, store.damaged - before),
@@ -809,16 +829,12 @@ class MappedFeatures(FeatureSet):
         self._verify(rows)
         return self.__dict__["_mapped"][rows] / self.norms[rows, None], found
 
-    def __reduce__(self) -> tuple[object, ...]:
-        store, _, _ = self.__dict__["_source"]
-        ids = np.array(self.ids)
-        return _reopened, (store.folder.parent, store.fingerprint, ids, self.provenance.fingerprint)
-
-
 def _reopened(root: Path, name: str, ids: Ids, wanted: str) -> FeatureSet:
     from facelens.images.faceset import Labels
     from facelens.images.packed import Packed
 
+    if (known := _in_use.get(wanted)) is not None:
+        return known
     codes = np.full(len(ids), -1, np.int32)
     empty = Packed(np.zeros(0, np.uint8), np.zeros(len(ids) + 1, np.int64))
     made = Store.open(root, name).features(FaceSet("", root, empty, Labels(codes, ()), ids=ids), lazy=True)

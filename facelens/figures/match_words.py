@@ -68,8 +68,11 @@ def plan_words(plan: MatchPlan, rounds: int = 0) -> list[str]:
 
 
 def queries_title(sweep: Sweep) -> str:
-    """Who is searched for: how many, and what was painted on them."""
+    """Who is searched for: how many, of how many if not all can be found, and what was painted on them."""
+    found = int((sweep.ranks > 0).sum())
     count = plural(len(sweep.queries), "{n} query", "{n} queries")
+    if 0 < found < len(sweep.queries):
+        count = tr("{n} of {queries}", n=f"{found:,}", queries=count)
     if not sweep.occlusion:
         return count
     what = title(sweep.occlusion).lower() if sweep.occlusion in KINDS else sweep.occlusion

@@ -133,7 +133,7 @@ def draw_risk(risk: Risk, *, by: str = "variance", step: int = 0, gallery: str =
             (left, right), _ = _points(plot, refused[[first, last]], np.zeros(2))
             taken.append((float(left), 0.0, float(right), 1e4))
         taken += _mark_step(plot, risk, step)
-        _name_curves(plot, curves, taken)
+        name_curves(plot, curves, taken)
         counted = plural(int(risk.kept[0]), "{n} face", "{n} faces")
         told = [t for t in (escaped(gallery), risk.task, counted, compared(risk, 0)) if t]
         plot.caption([" · ".join(told), tr("AURC {value}", value=risk.area.text())])
@@ -154,13 +154,13 @@ def _mark_step(plot: Plot, risk: Risk, step: int) -> list[Box]:
     return [(at_line - 4, -4.0, at_line + 4, 1e4), (left, -2.0, left + wide + 2, 22.0)]
 
 
-def _name_curves(plot: Plot, curves: Sequence[tuple[Array, Array, Names, str]], taken: list[Box]) -> None:
+def name_curves(plot: Plot, curves: Sequence[tuple[Array, Array, Names, str]], taken: list[Box]) -> None:
     """Names beside the curves, where they lie on no line; the shorter one where the longer has no room."""
     tracks = []
     for x, y, *_ in curves:
         longest = max(runs(y), key=lambda one: one.stop - one.start, default=slice(0, 0))
         tracks.append(_points(plot, x[longest], y[longest]))
-    (wide,), (high,) = _points(plot, np.array([plot.high]), np.zeros(1))
+    (wide,), (high,) = _points(plot, np.array([plot.high]), np.array([plot.axes.get_ylim()[0]]))
     box = 0.0, 0.0, float(wide), float(high) - 2
     for i, (_, _, names, ink) in enumerate(curves):
         others = tracks[:i] + tracks[i + 1 :]

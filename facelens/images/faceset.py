@@ -74,6 +74,7 @@ Column: TypeAlias = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64
 
 ORDERS = 4  # sorted orders that a FaceSet remembers
 FEW = 500  # places of a sorted order that are mended one by one
+MANY = 50_000  # ids that are looked up in their order
 
 # Columns with a meaning of their own; readers use these names so that later stages find them.
 TEMPLATE, MEDIA, CAMERA, SPLIT, ROLE, QUALITY = "template", "media", "camera", "split", "role", "quality"
@@ -208,8 +209,16 @@ class FaceSet:
         """Rows of the given ids, in the order given; ids that are not here are dropped."""
         if not len(self.ids) or not len(ids):
             return np.zeros(0, np.int64)  # before the index is made: a gallery that opens has nothing selected
+        if len(ids) == len(self.ids) and np.array_equal(ids, self.ids):
+            return np.arange(len(ids))
         known, order = self._by_id
-        at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        if len(ids) < MANY:
+            at = np.searchsorted(known, ids)
+        else:  # one after the other they are near each other in memory, which is several times faster
+            one_by_one = np.argsort(ids)
+            at = np.empty(len(ids), np.int64)
+            at[one_by_one] = np.searchsorted(known, ids[one_by_one])
+        at = np.minimum(at, len(known) - 1)
         found: Rows = order[at[known[at] == ids]]
         return found
 

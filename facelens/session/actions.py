@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from facelens.session.keys import hint
 from facelens.session.workspace import Workspace
 from facelens.words import plural, tr
 
@@ -36,12 +37,17 @@ def run_unfinished(workspace: Workspace) -> str:
 
 def gallery_open(workspace: Workspace) -> str:
     """Needs a gallery."""
-    return "" if workspace.faces is not None else tr("Needs a gallery. Open one first (Ctrl+O).")
+    return "" if workspace.faces is not None else tr("Needs a gallery. Open one first{key}.", key=hint("gallery.open"))
+
+
+def something_open(workspace: Workspace) -> str:
+    """Needs anything to save."""
+    return "" if workspace.models else gallery_open(workspace)
 
 
 def faces_shown(workspace: Workspace) -> str:
     """Needs faces on the grid."""
-    return gallery_open(workspace) or ("" if len(workspace.shown) else tr("No face is shown. Clear the filter (Esc)."))
+    return gallery_open(workspace) or ("" if len(workspace.shown) else tr("No face is shown. Clear the filter{key}.", key=hint("select.none")))
 
 
 def some_selected(workspace: Workspace) -> str:
@@ -56,6 +62,16 @@ def face_current(workspace: Workspace) -> str:
     return gallery_open(workspace) or (
         "" if workspace.selection.current is not None else tr("Needs a face. Click one first.")
     )
+
+
+def some_face(workspace: Workspace) -> str:
+    """Needs faces that can be marked: selected ones, or the one that is looked at."""
+    return "" if len(workspace.selection) and workspace.faces is not None else face_current(workspace)
+
+
+def list_outdated(workspace: Workspace) -> str:
+    """Needs faces that were marked since the list was arranged by marks."""
+    return gallery_open(workspace) or ("" if workspace.standing is not None else tr("The list is up to date."))
 
 
 def two_selected(workspace: Workspace) -> str:
@@ -75,6 +91,16 @@ def some_excluded(workspace: Workspace) -> str:
     return gallery_open(workspace) or ("" if len(workspace.excluded) else tr("Nothing is excluded."))
 
 
+def undoable(workspace: Workspace) -> str:
+    """Needs a step that was done."""
+    return "" if workspace.history.undo else tr("Nothing to undo.")
+
+
+def redoable(workspace: Workspace) -> str:
+    """Needs a step that was undone."""
+    return "" if workspace.history.redo else tr("Nothing to redo.")
+
+
 def filter_on(workspace: Workspace) -> str:
     """Needs a filter."""
     return gallery_open(workspace) or ("" if workspace.arrangement.filter else tr("No filter is set."))
@@ -91,7 +117,7 @@ def identities_known(workspace: Workspace) -> str:
 
 def model_loaded(workspace: Workspace) -> str:
     """Needs a model or imported vectors."""
-    return "" if workspace.model_names else tr("Needs a model. Open one first (Ctrl+M).")
+    return "" if workspace.model_names else tr("Needs a model. Open one first{key}.", key=hint("model.open"))
 
 
 def model_usable(workspace: Workspace, name: str = "") -> str:
@@ -167,7 +193,7 @@ def assessed(workspace: Workspace) -> str:
     """Needs an ensemble that has said something."""
     if reason := assessable(workspace):
         return reason
-    return "" if workspace.uncertainty is not None else tr("The ensemble has not been asked yet (Ctrl+U).")
+    return "" if workspace.uncertainty is not None else tr("The ensemble has not been asked yet{key}.", key=hint("uncertainty.run"))
 
 
 def rejected(workspace: Workspace) -> str:
@@ -226,11 +252,52 @@ def matched(workspace: Workspace) -> str:
     return "" if there else tr("No face is searched for. Open Match and click one.")
 
 
+def upgradable(workspace: Workspace) -> str:
+    """Needs vectors of an old and of a new model, and names."""
+    if reason := gallery_open(workspace) or model_loaded(workspace):
+        return reason
+    if not workspace.upgradable:
+        return tr("Needs vectors of two models; choose the old one as A and the new one as B in the toolbar.")
+    faces = workspace.faces
+    known = faces is not None and len(faces.identity.names)
+    return "" if known else tr("Needs identities; nobody in this gallery has a name.")
+
+
+def upgraded(workspace: Workspace) -> str:
+    """Needs a look at the upgrade."""
+    if reason := upgradable(workspace):
+        return reason
+    return "" if workspace.upgrade is not None else tr("The upgrade is not looked at yet{key}.", key=hint("upgrade.run"))
+
+
+def mapped(workspace: Workspace) -> str:
+    """Needs a map of the faces."""
+    if reason := gallery_open(workspace):
+        return reason
+    return "" if workspace.projection is not None else tr("There is no map yet. Open Projection first.")
+
+
+def flipped(workspace: Workspace) -> str:
+    """Needs flips."""
+    if reason := upgraded(workspace):
+        return reason
+    there = workspace.upgrade is not None and workspace.upgrade.flips is not None
+    return "" if there else tr("What changed is not worked out; the two models may not be comparable.")
+
+
+def filled(workspace: Workspace) -> str:
+    """Needs orders of the backfill."""
+    if reason := upgraded(workspace):
+        return reason
+    there = workspace.upgrade is not None and workspace.upgrade.backfill is not None
+    return "" if there else tr("The backfill is not worked out; the two models may not be comparable.")
+
+
 def evaluated(workspace: Workspace) -> str:
     """Needs a result."""
     if reason := evaluable(workspace):
         return reason
-    return "" if workspace.evaluation is not None else tr("Nothing is drawn yet. Run Evaluate first (Ctrl+R).")
+    return "" if workspace.evaluation is not None else tr("Nothing is drawn yet. Run Evaluate first{key}.", key=hint("evaluate.run"))
 
 
 def verified(workspace: Workspace) -> str:
@@ -260,18 +327,27 @@ class Action:
     line_above: bool = False
 
 
-MENUS = ("File", "Edit", "View", "Select", "Gallery", "Models", "Analyse", "Figure", "Window", "Help")
+MENUS = ("File", "Edit", "View", "Select", "Mark", "Gallery", "Models", "Analyse", "Figure", "Window", "Help")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
     Action("gallery.open", "Open gallery folder…", "File", ("Ctrl+O",), "open", "A folder with one sub-folder per person, or with a manifest"),
     Action("gallery.open_file", "Open manifest, pairs or .bin…", "File", ("Ctrl+Shift+O",), "folder", "CSV, TSV, Parquet, pairs.txt, insightface .bin, IJB files"),
     Action("gallery.open_sample", "Open the sample gallery", "File", (), "image", "640 drawn faces of 64 people who do not exist"),
-    Action("gallery.add", "Add a gallery to this one…", "File", (), "plus", "Identities are joined by name", needs=gallery_open),
+    Action("workspace.open", "Open workspace…", "File", ("Ctrl+Alt+O",), "folder", "A .facelens file: galleries, models, marks and how you looked at them", line_above=True),
+    Action("workspace.save", "Save workspace", "File", ("Ctrl+S",), "save", "After the first time it is saved by itself", needs=something_open),
+    Action("workspace.save_as", "Save workspace as…", "File", ("Ctrl+Shift+S",), "save", "No picture and no vector is in the file", needs=something_open),
+    Action("workspace.earlier", "Open an earlier version…", "File", (), "history", "The last ten versions of each workspace are kept on this computer"),
+    Action("gallery.add", "Add a gallery to this one…", "File", (), "plus", "Identities are joined by name", needs=gallery_open, line_above=True),
+    Action("match.queries", "Open query set…", "File", (), "search", "A folder whose faces are searched for in this gallery, in Match", needs=gallery_open),
     Action("gallery.close", "Close gallery", "File", ("Ctrl+W",), needs=gallery_open),
     Action("application.quit", "Quit", "File", ("Ctrl+Q",), line_above=True),
-    Action("find.focus", "Filter the gallery", "Edit", ("Ctrl+F",), "filter", "Words, or a rule such as blur > p90 and identity ~ \"smith\"", needs=gallery_open),
+    Action("history.undo", "Undo", "Edit", ("Ctrl+Z",), "undo", "Takes back the last step; a text field that is being edited takes back its own", needs=undoable),
+    Action("history.redo", "Redo", "Edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "redo", "Does again what was undone last", needs=redoable),
+    Action("history.show", "Show the history", "Edit", (), "history", "Every step since the gallery was opened; click one to go there"),
+    Action("find.focus", "Filter the gallery", "Edit", ("Ctrl+F",), "filter", "Words, or a rule such as blur > p90 and identity ~ \"smith\"", needs=gallery_open, line_above=True),
     Action("find.clear", "Clear the filter", "Edit", (), "close", needs=filter_on),
+    Action("find.again", "Arrange the list again", "Edit", ("F5",), "", "Faces that were marked stay in their place until this, or until sorting or filter change", needs=list_outdated),
     Action("palette.open", "Find a command, identity or picture", "Edit", ("Ctrl+K", "Ctrl+Shift+P"), "search"),
     Action("view.grid", "Grid", "View", ("G",), "grid", needs=gallery_open),
     Action("view.loupe", "Loupe", "View", ("E",), "loupe", "One face, large", needs=face_current),
@@ -281,12 +357,28 @@ ACTIONS: tuple[Action, ...] = (
     Action("theme.system", "Follow the system", "View", (), checkable=True, line_above=True),
     Action("theme.light", "Light", "View", (), "sun", checkable=True),
     Action("theme.dark", "Dark", "View", (), "moon", checkable=True),
+    Action("view.still", "Reduce motion", "View", (), "", "What would glide is there at once", checkable=True, line_above=True),
     Action("select.all", "Select all shown", "Select", ("Ctrl+A",), needs=faces_shown),
     Action("select.invert", "Invert selection", "Select", ("Ctrl+I",), needs=faces_shown),
     Action("select.none", "Step back", "Select", ("Esc",), "", "Closes what is open, then clears the selection, then the filter"),
     Action("select.identity", "Select this identity", "Select", ("Ctrl+Shift+I",), "", "All shown faces of the current face's identity", needs=face_current),
     Action("select.next", "Next face", "Select", ("N",), line_above=True, needs=faces_shown),
     Action("select.previous", "Previous face", "Select", ("Shift+N",), needs=faces_shown),
+    Action("mark.flag", "Flag", "Mark", ("P",), "flag", "The selected faces, in the loupe the one that is shown", needs=some_face),
+    Action("mark.reject", "Reject", "Mark", ("X",), "close", "Shows them pale with a cross; nothing on disk changes", needs=some_face),
+    Action("mark.unflag", "Neither flag nor reject", "Mark", ("U",), needs=some_face),
+    Action("mark.rate_one", "Rate 1", "Mark", ("1",), needs=some_face, line_above=True),
+    Action("mark.rate_two", "Rate 2", "Mark", ("2",), needs=some_face),
+    Action("mark.rate_three", "Rate 3", "Mark", ("3",), needs=some_face),
+    Action("mark.rate_four", "Rate 4", "Mark", ("4",), needs=some_face),
+    Action("mark.rate_five", "Rate 5", "Mark", ("5",), needs=some_face),
+    Action("mark.rate_none", "No rating", "Mark", ("0",), needs=some_face),
+    Action("mark.tag", "Tag…", "Mark", ("T",), "tag", "The selected faces, or the current one; tags are typed, known ones are offered", needs=some_face, line_above=True),
+    Action("mark.note", "Write a note…", "Mark", (), "", "On the current face, in the inspector", needs=face_current),
+    Action("subset.make", "Make a subset of the selection…", "Mark", (), "plus", "Keeps the selected faces under a name", needs=some_selected, line_above=True),
+    Action("subset.make_shown", "Make a subset of the shown faces…", "Mark", (), "filter", "Keeps what the filter leaves under a name", needs=faces_shown),
+    Action("subset.combine", "Combine subsets…", "Mark", (), "layers", "And, or, xor, not of two subsets, tags, the selection or what is shown", needs=gallery_open),
+    Action("mark.advance", "Move on after marking", "Mark", (), "", "Flag, reject and ratings of one face lead to the next", checkable=True, line_above=True),
     Action("doctor.run", "Check the gallery again", "Gallery", (), "doctor", "Reads every picture and lists what is wrong", needs=gallery_open),
     Action("doctor.show", "Show what the doctor found", "Gallery", ("Ctrl+D",), "doctor", needs=gallery_open),
     Action("faces.find", "Find faces…", "Gallery", (), "search", "Five points of every face in whole photographs, with a YuNet file of yours", needs=gallery_open),
@@ -335,7 +427,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("match.sweep", "Search for all faces", "Analyse", (), "play", "What the second stage does to every query, at several alphas", needs=matchable),
     Action("match.export", "Export ranking…", "Analyse", (), "export", "CSV or JSON: the shortlist before and after, with cosine, EMD and blend", needs=matched),
     Action("match.figure", "Export match figures…", "Analyse", (), "image", "PNG, SVG or PDF of flow, ranking, sweep and regions, a file each", needs=matched),
+    Action("upgrade.run", "Look at the upgrade", "Analyse", ("Ctrl+Shift+U",), "play", "Queries of the new model in the gallery of the old one: gains, flips, backfill", needs=upgradable, line_above=True),
+    Action("upgrade.show", "Show the upgrade", "Analyse", (), "swap", "Whether new queries find people in the old gallery, and who is lost", needs=gallery_open),
+    Action("upgrade.report", "Export upgrade report…", "Analyse", (), "export", "A folder with a page of everything: verdict, figures, tables, flips, order of the backfill", needs=upgraded),
+    Action("upgrade.figure", "Export upgrade figures…", "Analyse", (), "image", "PNG, SVG or PDF of matrix, gains, flips and backfill, a file each", needs=upgraded),
+    Action("upgrade.export", "Export upgrade numbers…", "Analyse", (), "export", "JSON of verdict, cross-tests, gains, flips and backfill", needs=upgraded),
+    Action("upgrade.flips", "Export flips…", "Analyse", (), "export", "CSV of every search and pair that is lost or gained", needs=flipped),
+    Action("upgrade.order", "Export order of the backfill…", "Analyse", (), "export", "CSV of the gallery, first to be embedded anew first", needs=filled),
     Action("projection.show", "Show the projection", "Analyse", (), "points", "The faces as a map, near each other where a model finds them alike", needs=gallery_open, line_above=True),
+    Action("projection.beside", "Show the projection under the gallery", "Analyse", (), "points", "The map at the foot of the window, beside whatever page is open", needs=gallery_open),
+    Action("projection.export", "Export points of the map…", "Analyse", (), "export", "CSV, Parquet or npz: a face a row, with where each model has it", needs=mapped),
+    Action("projection.figure", "Export map…", "Analyse", (), "image", "PNG, SVG or PDF of the map as it is coloured", needs=mapped),
     Action("figure.export", "Export contact sheet…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the selected faces, or of those shown", needs=faces_shown),
     Action("figure.copy", "Copy contact sheet", "Figure", ("Ctrl+C",), "copy", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),

@@ -1,4 +1,4 @@
-"""Figures of an evaluation, of an ensemble's uncertainty, of parts, learners and matches as files, for the worker."""
+"""Figures of evaluations, an ensemble's uncertainty, parts, learners, matches, upgrades as files, for the worker."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from facelens.analyses.jury import Ruling, Verdict
     from facelens.analyses.parts import Parts
     from facelens.analyses.plan import MatchPlan
+    from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
+    from facelens.analyses.same_class import SameClass
     from facelens.analyses.uncertainty import Uncertainty
     from facelens.analyses.universal import Study
+    from facelens.analyses.upgrade import Upgrade
+    from facelens.figures.projection import Look
     from facelens.figures.transport import Patch
     from facelens.images.faceset import FaceSet, Ids
     from facelens.session.matching import Pair, Searched
@@ -31,6 +35,7 @@ UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their file
 CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
 LEARNERS = ("specialists", "table", "dimensions", "groups")
 MATCH = ("flow", "ranking", "regions", "sweep")
+UPGRADE = ("matrix", "gains", "sequence", "flips", "backfill", "same people")
 
 
 def draw_charts(
@@ -162,6 +167,7 @@ def draw_match(
     plan: MatchPlan,
     query: int | None = None,
     name: str = "",
+    queries: FaceSet | None = None,
     other: Pair | None = None,
     sweep: Sweep | None = None,
     cut: float = 0.02,
@@ -171,14 +177,14 @@ def draw_match(
 ) -> list[Path]:
     """The same for a search by patches, for one of the faces found, and for all queries.
 
-    `query` is the face that is searched for where it is of the gallery, `name` what it is called else. `other` is the
+    `query`, `name` and `queries` say who is searched for, see `matched.Subject`. `other` is the
     nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`.
     """
     from facelens.figures import reranking, transport
     from facelens.session.matched import Subject
 
     missing = InputError(tr("No match is worked out yet."), hint=tr("Search for a face first."))
-    subject = Subject(faces, searched, plan, query, name)
+    subject = Subject(faces, searched, plan, query, name, queries)
 
     def figure(which: str, tick: Tick) -> Figure:
         if which == "sweep":
@@ -203,6 +209,46 @@ def draw_match(
         return transport.draw_regions(subject.match(pair), against, plan=plan, told=subject.told)
 
     return _written(out, which, figure, tick)
+
+
+def draw_upgrade(
+    out: Path,
+    faces: FaceSet,
+    found: Upgrade,
+    *,
+    task: str = "",
+    order: str = "",
+    share: float | None = None,
+    people: SameClass | None = None,
+    which: Sequence[str] = UPGRADE,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades."""
+    from facelens.figures import backfill, crossing, flips, same_class
+
+    tests = {"matrix": crossing.draw_matrix, "gains": crossing.draw_gains, "sequence": crossing.draw_sequence}
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name in tests:
+            return tests[name](found, gallery=faces.name, task=task)
+        if name == "flips":
+            return flips.draw_flips(faces, found, tick=tick)
+        if name == "backfill":
+            return backfill.draw_backfill(found, gallery=faces.name, task=task, order=order, share=share)
+        if people is None:
+            raise InputError(tr("Nobody is chosen to be shown by two upgrades."))
+        return same_class.draw_same_class(faces, people)
+
+    return _written(out, which, figure, tick)
+
+
+def draw_projection(
+    out: Path, faces: FaceSet, found: Projection, *, look: Look | None = None, tick: Tick = silent
+) -> list[Path]:
+    """The same for a map of the faces."""
+    from facelens.figures.projection import draw_map
+
+    return _written(out, ("map",), lambda name, tick: draw_map(faces, found, look), tick)
 
 
 def _written(out: Path, which: Sequence[str], draw: Callable[[str, Tick], Figure], tick: Tick) -> list[Path]:

@@ -5,6 +5,7 @@
     test        column > 0.3              > >= < <= = != against a number, or a percentile of the column: p90
                 column ~ "Smith"          the name contains it; = and != compare whole names
                 column is missing         also: is not missing, has(column), has(landmarks)
+                tag = blurry              one of the tags is that; so with subset, while flag is flagged or rejected
                 Smith, "John Smith"       identity or path contains it; words side by side must all occur
 
 Upper and lower case are the same, and so are `_` and a space; yet `=` takes the name spelled exactly so where there is
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from facelens.errors import InputError
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.packed import Packed
+from facelens.session.mark_columns import Sets
 from facelens.words import escaped, tr
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -190,6 +192,8 @@ def _containing(texts: Packed, needle: str) -> Mask:
 
 def _equal(labels: Labels, name: str) -> Mask:
     """(C,) the name itself where it occurs exactly so, else every name that differs by case or underscores only."""
+    if isinstance(labels, Sets):
+        return labels.having(name)
     found = np.zeros(len(labels.names), bool)
     at = bisect_left(labels.names, name)
     if at < len(labels.names) and labels.names[at] == name:
@@ -732,6 +736,8 @@ def _values(column: str, faces: FaceSet) -> list[str]:
     if column not in known:
         return []
     values = faces.values(known[column])
+    if isinstance(values, Sets):
+        return [_text_word(name) for name in values.single]
     if isinstance(values, Labels):
         return [_text_word(name) for name in values.names]
     return ["p99", "p95", "p90", "p75", "p50", "p25", "p10", "p5", "p1"]

@@ -36,6 +36,13 @@ def trained() -> Path:
     return base / "trained" if base is not None else Path.home() / "FaceLens" / "trained"
 
 
+def data() -> Path:
+    """The folder of what cannot be made again: backups of workspaces, and work that was not saved."""
+    return _folder(
+        "data", xdg="XDG_DATA_HOME", usual=".local/share", mac="Library/Application Support", windows="LOCALAPPDATA"
+    )
+
+
 def state() -> Path:
     """The folder of the log."""
     return _folder("state", xdg="XDG_STATE_HOME", usual=".local/state", mac="Library/Logs", windows="LOCALAPPDATA")

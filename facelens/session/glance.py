@@ -8,7 +8,7 @@ from typing import Literal
 
 from facelens.images import readers
 
-Kind = Literal["gallery", "model", "detector", "vectors", "recipe", "table", ""]
+Kind = Literal["gallery", "model", "detector", "vectors", "recipe", "table", "workspace", ""]
 
 MODELS = (".pth", ".pt", ".ckpt", ".safetensors", ".onnx", ".pkl")
 VECTORS = (".npy", ".npz", ".parquet", ".tsv", ".safetensors")
@@ -18,7 +18,7 @@ _DETECTOR = 2 << 20  # bytes; YuNet has a quarter of a megabyte
 
 
 def glance(path: Path) -> Kind:
-    """A gallery, a model, a detector, vectors, a recipe, a table that may list pictures or vectors, or "" for none."""
+    """A gallery, model, detector, vectors, recipe, workspace, a table of pictures or vectors, or "" for none."""
     suffix = path.suffix.lower()
     if path.is_dir():
         return "gallery"
@@ -28,6 +28,8 @@ def glance(path: Path) -> Kind:
         return "model"
     if suffix == ".toml":
         return "recipe"
+    if suffix == ".facelens":
+        return "workspace"
     if suffix == ".npy":
         return "vectors"
     if suffix == ".safetensors":

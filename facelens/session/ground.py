@@ -6,8 +6,8 @@ the same gallery is answered at once. For one thread at a time.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, replace
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -29,12 +29,39 @@ from facelens.progress import Tick, silent
 from facelens.words import plural, tr
 
 ROOM = 384 << 20  # bytes of ready-made patches that stay
-SMALL = 256 << 20  # bytes of vectors up to which they stay in memory
 BLOCK = 1 << 22  # numbers of vectors looked at at once
 FEW = 5  # landmarks of a face that every detector gives
 NAMED = 3  # broken pictures that are told by name
 
 Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What every search by patches starts from: a gallery, its vectors, and the model that made them.
+
+    The faces that are searched for are those of the gallery itself, or of `queries`, another one; `asking` are the
+    vectors of that as far as there are any, and whoever has none is looked at by the model.
+    """
+
+    faces: FaceSet
+    features: FeatureSet
+    model: Model
+    folder: Path  # where patch maps are kept
+    excluded: Ids = field(default_factory=lambda: np.zeros(0, np.int64))  # faces that are not searched
+    queries: FaceSet | None = None
+    asking: FeatureSet | None = None
+    quarantined: Path | None = None  # as in `tasks.check_gallery`
+
+    @property
+    def home(self) -> FaceSet:
+        """The faces that are searched for."""
+        return self.faces if self.queries is None else self.queries
+
+    @property
+    def apart(self) -> bool:
+        """Whether those are of another gallery."""
+        return self.queries is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,77 +76,85 @@ class Asked:
     occlusion: Occlusion
 
 
-class Ground:
-    """A gallery with vectors, and a network that sees it in patches.
+class Patched:
+    """A ground as its model sees it, in the patches of a plan."""
 
-    `folder` is where patch maps are kept, `quarantined` where pictures are written down that crash the decoder.
-    """
-
-    def __init__(
-        self,
-        faces: FaceSet,
-        plan: MatchPlan,
-        *,
-        features: FeatureSet,
-        model: Model,
-        folder: Path,
-        quarantined: Path | None = None,
-    ) -> None:
-        self.faces, self.plan, self.folder, self.quarantined = faces, plan, folder, quarantined
-        self.net: Network = patching.network(model, layer=plan.layer)
-        self.features = _resident(features)
+    def __init__(self, ground: Ground, plan: MatchPlan) -> None:
+        self.ground, self.plan, self.faces = ground, plan, ground.faces
+        self.net: Network = patching.network(ground.model, layer=plan.layer)
+        self.features = _held(ground.features)
         self.broken: dict[int, str] = {}  # face -> the name of its file, which gives no patches
         self._landmarks = 0  # most that were known of a face
-        kept = patching.cache(faces, self.net, folder)
+        kept = patching.cache(self.faces, self.net, ground.folder)
         self._shelf = _shelves.get((kept.folder, kept.of, plan.grid), _Shelf)
 
-    def asked(self, query: int, *, occlusion: Occlusion, queries: FaceSet | None = None, tick: Tick = silent) -> Asked:
-        """A face of `queries`, or of the gallery itself, painted or not."""
-        home = self.faces if queries is None else queries
-        row = home.row_of(query)
+    @cached_property
+    def _home(self) -> Patched | None:
+        """The faces that are searched for, with their vectors; None where there are none of them."""
+        ground = self.ground
+        if not ground.apart:
+            return self
+        if ground.asking is None:
+            return None
+        made = Patched(replace(ground, faces=ground.home, features=ground.asking, queries=None, asking=None), self.plan)
+        made.broken = self.broken
+        return made
+
+    def asked(self, query: int, *, occlusion: Occlusion, tick: Tick = silent) -> Asked:
+        """The face that is searched for, painted or not."""
+        home, row = self.ground.home, self.ground.home.row_of(query)
         if row is None:
             raise InputError(tr("The face that is searched for is not there."), hint=tr("Choose another one."))
-        shown = patching.shown(home, row, self.net.card, occlusion=occlusion, quarantined=self.quarantined)
-        if queries is None and occlusion.clear and self.features.rows_of(np.array([query]))[1].all():
-            sets, gone = self.sets(np.array([query], np.int64), tick=tick)
-            if not len(gone):
-                return Asked(query, sets, *self._known(home, row), shown, occlusion)
-        look = patching.look(home, row, self.net, occlusion=occlusion, quarantined=self.quarantined)
-        return self._looked(home, row, look, occlusion)
+        shown = patching.shown(home, row, self.net.card, occlusion=occlusion, quarantined=self.ground.quarantined)
+        if occlusion.clear:
+            for sets in self._embedded(np.array([query], np.int64), tick=tick):
+                return Asked(query, sets, *self._known(row), shown, occlusion)
+        look = patching.look(home, row, self.net, occlusion=occlusion, quarantined=self.ground.quarantined)
+        return self._looked(row, look, occlusion)
 
-    def several(
-        self, ids: Ids, *, occlusion: Occlusion, queries: FaceSet | None = None, tick: Tick = silent
-    ) -> list[Asked]:
+    def several(self, ids: Ids, *, occlusion: Occlusion, tick: Tick = silent) -> list[Asked]:
         """As `asked`, many at once; those without a picture are in `broken`, and nothing is shown of clear ones."""
-        home = self.faces if queries is None else queries
-        if queries is None and occlusion.clear:
-            usable = ids[self.features.rows_of(ids)[1]]
-            sets, _ = self.sets(usable, tick=tick)
-            rows = home.rows_of(sets.ids).tolist()
-            ones = (sets.take(slice(n, n + 1)) for n in range(len(sets)))
-            return [
-                Asked(int(one.ids[0]), one, *self._known(home, row), None, occlusion) for one, row in zip(ones, rows)
-            ]
-        found, rows = [], home.rows_of(ids)
-        looks = patching.looks(home, rows, self.net, occlusion=occlusion, quarantined=self.quarantined, tick=tick)
-        for row, look in zip(rows.tolist(), looks):
-            if isinstance(look, str):
-                self._note(home, [int(home.ids[row])])
-            else:
-                found.append(self._looked(home, row, look, occlusion))
-        return found
+        found: dict[int, Asked] = {}
+        home = self.ground.home
+        if occlusion.clear:
+            known = self._embedded(ids, tick=tick)
+            rows = home.rows_of(np.array([sets.ids[0] for sets in known], np.int64))
+            for sets, row in zip(known, rows.tolist()):
+                found[int(home.ids[row])] = Asked(int(home.ids[row]), sets, *self._known(row), None, occlusion)
+        if self.ground.apart or not occlusion.clear:
+            rest = np.array([face for face in ids.tolist() if face not in found and face not in self.broken], np.int64)
+            rows = home.rows_of(rest)
+            guarded = self.ground.quarantined
+            looks = patching.looks(home, rows, self.net, occlusion=occlusion, quarantined=guarded, tick=tick)
+            for row, look in zip(rows.tolist(), looks):
+                if isinstance(look, str):
+                    self._note(home, [int(home.ids[row])])
+                else:
+                    found[int(home.ids[row])] = self._looked(row, look, occlusion)
+        return [found[face] for face in ids.tolist() if face in found]
 
-    def _looked(self, home: FaceSet, row: int, look: Look, occlusion: Occlusion) -> Asked:
-        """A face that is not one of the gallery as it is."""
+    def _embedded(self, ids: Ids, *, tick: Tick) -> list[PatchSets]:
+        """Those of some faces that have vectors and patches, each by itself."""
+        if self._home is None:
+            return []
+        usable = ids[self._home.features.rows_of(ids)[1]]
+        sets, _ = self._home.sets(usable, tick=tick)
+        self._landmarks = max(self._landmarks, self._home._landmarks)
+        return [sets.take(slice(place, place + 1)) for place in range(len(sets))]
+
+    def _looked(self, row: int, look: Look, occlusion: Occlusion) -> Asked:
+        """A face that has no vector of its own, or not as it is painted."""
+        home = self.ground.home
         name = np.array([home.ids[row] if occlusion.clear else -1], np.int64)
         sets = sets_of(name, look.map[None], look.vector[None], grid=self.plan.grid)
         if self.plan.weights == "lmk":
             sets = replace(sets, points=self._counted(home, row, sets.grid, occlusion)[None])
-        return Asked(int(home.ids[row]), sets, *self._known(home, row), look.shown, occlusion)
+        return Asked(int(home.ids[row]), sets, *self._known(row), look.shown, occlusion)
 
-    def _known(self, home: FaceSet, row: int) -> tuple[int, Ids]:
+    def _known(self, row: int) -> tuple[int, Ids]:
         """Who a face is in the gallery, and where it is there itself."""
-        if home is self.faces:
+        home = self.ground.home
+        if not self.ground.apart:
             return int(home.identity.codes[row]), home.ids[row : row + 1]
         person, name = self._codes.get(home.identity.name(row), -1), home.file_name(row)
         same = np.flatnonzero(self.faces.identity.codes == person) if person >= 0 else np.zeros(0, np.int64)
@@ -134,7 +169,7 @@ class Ground:
         """A face of the gallery as the network saw it."""
         row = self.faces.row_of(face)
         assert row is not None
-        return patching.shown(self.faces, row, self.net.card, quarantined=self.quarantined)
+        return patching.shown(self.faces, row, self.net.card, quarantined=self.ground.quarantined)
 
     def sets(self, ids: Ids, *, tick: Tick = silent) -> tuple[PatchSets, Ids]:
         """The patches of faces of the gallery, and the faces that give none: see `broken`."""
@@ -147,8 +182,8 @@ class Ground:
                 self.faces,
                 self.faces.rows_of(missing),
                 self.net,
-                folder=self.folder,
-                quarantined=self.quarantined,
+                folder=self.ground.folder,
+                quarantined=self.ground.quarantined,
                 tick=tick,
             )
             self._note(self.faces, [face for face, _ in found.skipped])
@@ -222,8 +257,8 @@ class Ground:
 class FirstStage:
     """The whole gallery by its cosine with one face."""
 
-    def __init__(self, ground: Ground, asked: Asked, *, without: Ids) -> None:
-        faces, features = ground.faces, ground.features
+    def __init__(self, patched: Patched, asked: Asked, *, without: Ids) -> None:
+        faces, features = patched.faces, patched.features
         self.ids = features.ids
         self._cosine = _cosines(features, asked.sets.embedding[0])
         if len(faces) == len(features) and np.array_equal(faces.ids, features.ids):
@@ -306,7 +341,7 @@ class _Shelf:
 
 
 _shelves: Recent[tuple[object, ...], _Shelf] = Recent(2)
-_vectors: Recent[str, FeatureSet] = Recent(2)
+_vectors: deque[FeatureSet] = deque(maxlen=3)  # those in use are not read from disk again: see StoredFeatures
 
 
 def forget() -> None:
@@ -316,16 +351,10 @@ def forget() -> None:
     _vectors.clear()
 
 
-def _resident(features: FeatureSet) -> FeatureSet:
-    """Vectors in memory where they are few: mapped ones are verified anew for every job."""
-    if 4 * features.dimensions * len(features) > SMALL:
-        return features
-
-    def made() -> FeatureSet:
-        vectors = np.array(features.vectors, np.float32)
-        return FeatureSet(features.ids, vectors, features.provenance, features.norms, None, features.invalid)
-
-    return _vectors.get(features.provenance.fingerprint, made)
+def _held(features: FeatureSet) -> FeatureSet:
+    if not any(one is features for one in _vectors):
+        _vectors.append(features)
+    return features
 
 
 def _cosines(features: FeatureSet, unit: Floats) -> Floats:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,13 +35,13 @@ from facelens.images.decode import PictureError
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, part_of, silent
-from facelens.session import filters, matching
+from facelens.session import filters, match_queries, matching
+from facelens.session.ground import Ground
 from facelens.session.match_tables import moved, pair_json, ranking_json, ranking_rows, sweep_json
 from facelens.session.matched import Subject
 from facelens.session.matching import Pair, Searched
 from facelens.session.reports import interval_words, table
 from facelens.session.tables import json_text, written
-from facelens.session.tasks import open_gallery
 from facelens.words import escaped, number, tr
 
 TOP = 10  # faces that are listed
@@ -60,23 +60,11 @@ class Found:
 
 
 def examine(
-    faces: FaceSet,
-    query: int,
-    plan: MatchPlan,
-    *,
-    features: FeatureSet,
-    model: Model,
-    folder: Path,
-    occlusion: Occlusion | None = None,
-    queries: FaceSet | None = None,
-    quarantined: Path | None = None,
-    tick: Tick = silent,
+    ground: Ground, query: int, plan: MatchPlan, *, occlusion: Occlusion | None = None, tick: Tick = silent
 ) -> Found:
     """Search for a face, and explain the first mate and the first other; arguments as for `matching.search`."""
-    given: dict[str, Any] = {"features": features, "model": model, "folder": folder, "occlusion": occlusion}
-    given |= {"queries": queries, "quarantined": quarantined}
     try:
-        searched = matching.search(faces, query, plan, **given, tick=part_of(tick, 0, 2))
+        searched = matching.search(ground, query, plan, occlusion=occlusion, tick=part_of(tick, 0, 2))
     except PictureError as error:
         raise PictureError(error.message, reason=error.reason, hint=tr("Search for another picture.")) from None
     found = searched.found
@@ -85,7 +73,8 @@ def examine(
     places = reranking.order(found, alpha=plan.alpha)
     first = [places[np.flatnonzero(searched.right[places] == kind)[:1]] for kind in (True, False)]
     chosen = [int(found.ids[place[0]]) for place in first if len(place)]
-    pairs = [matching.explain(faces, query, face, plan, **given, tick=part_of(tick, 1, 2)) for face in chosen]
+    later = part_of(tick, 1, 2)
+    pairs = [matching.explain(ground, query, face, plan, occlusion=occlusion, tick=later) for face in chosen]
     return Found(searched, pairs[0], pairs[1] if len(pairs) > 1 else None)
 
 
@@ -241,8 +230,9 @@ def asking(faces: FaceSet, words: str) -> Asking:
     if not words:
         return Asking()
     if Path(words).exists():
-        reading = open_gallery(Path(words))
-        return Asking(reading.faces, notes=reading.notes)
+        reading = match_queries.read(Path(words), faces.identity.names)
+        told = match_queries.told(faces, reading.faces)
+        return Asking(reading.faces, notes=(*reading.notes, *((told,) if told else ())))
     found = faces.ids[filters.parse(words).rows(faces)]
     if not len(found):
         raise InputError(

@@ -32,11 +32,12 @@ def write_ranking(
     *,
     query: int | None = None,
     name: str = "",
+    queries: FaceSet | None = None,
     tick: Tick = silent,
 ) -> Path:
-    """The shortlist by rank after the second stage, CSV or JSON by the ending; `query` and `name` as in `Subject`."""
+    """The shortlist by rank after the second stage, CSV or JSON by the ending; `query` and others as in `Subject`."""
     tick(0, 1)
-    subject = Subject(faces, searched, plan, query, name)
+    subject = Subject(faces, searched, plan, query, name, queries)
     if out.suffix.lower() == ".json":
         written(out, json_text(ranking_json(subject)))
     else:
@@ -63,7 +64,7 @@ def ranking_json(subject: Subject) -> dict[str, object]:
     searched, plan = subject.searched, subject.plan
     assert searched is not None
     found = searched.found
-    path, identity = _named(subject.faces, subject.face)
+    path, identity = _named(subject.home, subject.face)
     return {
         "format": "facelens match",
         "facelens": __version__,

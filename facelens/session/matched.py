@@ -12,6 +12,7 @@ from facelens.figures.confidence import name_of
 from facelens.figures.match_words import grid_words, painted_words, queries_title
 from facelens.figures.transport import Face, Match
 from facelens.images.faceset import FaceSet
+from facelens.session.match_queries import person
 from facelens.session.matching import Pair, Searched
 from facelens.words import tr
 
@@ -23,28 +24,36 @@ class Subject:
     faces: FaceSet
     searched: Searched | None
     plan: MatchPlan
-    face: int | None = None  # the query, where it is of the gallery
-    name: str = ""  # what it is called; "": as the gallery says
+    face: int | None = None  # the query, where it is of the gallery or of `queries`
+    name: str = ""  # what it is called; "": as its gallery says
+    queries: FaceSet | None = None  # another gallery that is searched for
+
+    @property
+    def home(self) -> FaceSet:
+        """Where the query is from."""
+        return self.faces if self.queries is None else self.queries
 
     @property
     def known(self) -> bool:
         """Whether it is known who is searched for."""
-        row = self.faces.row_of(self.face)
-        named = row is not None and int(self.faces.identity.codes[row]) >= 0
-        return named or (self.searched is not None and self.searched.first > 0)
+        return person(self.faces, self.queries, self.face) >= 0 or (
+            self.searched is not None and self.searched.first > 0
+        )
 
     @property
     def called(self) -> str:
         """The query by name."""
-        row = self.faces.row_of(self.face)
-        return self.name or (self.faces.label(row) if row is not None else tr("query"))
+        row = self.home.row_of(self.face)
+        return self.name or (self.home.label(row) if row is not None else tr("query"))
 
     @property
     def how(self) -> str:
         """Among whom the query was searched for."""
         assert self.searched is not None
         n, k = self.searched.gallery, len(self.searched.found.ids)
-        if self.face is None:
+        if self.queries is not None:
+            where = tr("of {name}, searched in a gallery of {n}", name=name_of(self.queries.name), n=n)
+        elif self.face is None:
             where = tr("searched in a gallery of {n}", n=n)
         elif (self.searched.found.ids == self.face).any():
             where = tr("searched among {n}, its clear picture with them", n=n)
@@ -60,7 +69,8 @@ class Subject:
 
     def swept(self, sweep: Sweep, grid: tuple[int, int] | None) -> list[str]:
         """The same of many queries."""
-        return [*self._whose(grid), queries_title(sweep)]
+        of = [] if self.queries is None else [tr("queries of {name}", name=name_of(self.queries.name))]
+        return [*self._whose(grid), *of, queries_title(sweep)]
 
     def _whose(self, grid: tuple[int, int] | None) -> list[str]:
         told = [name_of(self.faces.name), name_of(self.plan.model)]

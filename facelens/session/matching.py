@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +13,23 @@ from facelens.analyses import regions, reranking, transport
 from facelens.analyses.patch_sets import PatchSets
 from facelens.analyses.plan import PATCH_WEIGHTS, RESAMPLES, MatchPlan
 from facelens.analyses.regions import Average
-from facelens.analyses.reranking import Explained, Reranked, Sweep
+from facelens.analyses.reranking import Explained, Nearest, Reranked, Sweep
 from facelens.analyses.sweeping import ALPHAS, Line, Tally
 from facelens.errors import InputError
 from facelens.features import patching
 from facelens.features import saliency as salience
-from facelens.features.featureset import FeatureSet
-from facelens.features.patching import Model, Shown
+from facelens.features.patching import Shown
 from facelens.features.saliency import Deletion
 from facelens.images import dense
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import CLEAR, Occlusion
 from facelens.progress import Tick, offer, part_of, silent
-from facelens.session.ground import Asked, FirstStage, Ground
+from facelens.session.ground import Asked, FirstStage, Ground, Patched
 from facelens.words import number, plural, tr
 
 TOGETHER = 256  # faces whose patches are worked on at once
 BLOCK = 64  # queries that are encoded together
 TELL = 1.0  # seconds between results of a sweep that are offered
-_nobody: Ids = np.zeros(0, np.int64)
 GRID = (7, 7)  # of saliency where a model has no patches
 MANY = 50_000  # faces x patches from which on a search of all of them is warned about
 
@@ -67,35 +64,25 @@ class Pair:
 
 
 def search(
-    faces: FaceSet,
+    ground: Ground,
     query: int,
     plan: MatchPlan,
     *,
-    features: FeatureSet,
-    model: Model,
-    folder: Path,
     occlusion: Occlusion | None = None,
-    excluded: Ids | None = None,
-    queries: FaceSet | None = None,
     original: bool = False,
-    quarantined: Path | None = None,
     tick: Tick = silent,
 ) -> Searched:
-    """Search the gallery for one face: by the cosine of `features` first, the best of that by patches.
+    """Search the gallery for one face: by the cosine of the vectors first, the best of that by patches.
 
-    The query is a face of `queries`, or of the gallery itself. The same picture is no answer, unless its `original` is
-    to stay, which it cannot where it is the query as it is. `folder` is where patch maps are kept, `quarantined` as in
-    `tasks.check_gallery`.
+    The same picture is no answer, unless its `original` is to stay, which it cannot where it is the query as it is.
     """
-    ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
-    asked = ground.asked(query, occlusion=occlusion or CLEAR, queries=queries, tick=tick)
-    left = _nobody if excluded is None else np.asarray(excluded, np.int64)
-    own = (queries is None and asked.occlusion.clear) or not original
-    without = np.append(left, asked.originals) if own else left
-    first = FirstStage(ground, asked, without=without)
-    found = _reranked(ground, asked, first, plan, tick=tick)
+    patched = Patched(ground, plan)
+    asked = patched.asked(query, occlusion=occlusion or CLEAR, tick=tick)
+    own = (not ground.apart and asked.occlusion.clear) or not original
+    first = FirstStage(patched, asked, without=np.append(ground.excluded, asked.originals) if own else ground.excluded)
+    found = _reranked(patched, asked, first, plan, tick=tick)
     rank, mate = first.first_right()
-    notes = (*ground.notes(), *_all_of_them(plan, found))
+    notes = (*patched.notes(), *_all_of_them(plan, found))
     assert asked.shown is not None
     return Searched(
         found, first.is_right(found.ids), len(first), rank, mate, asked.shown, occlusion=asked.occlusion, notes=notes
@@ -103,29 +90,24 @@ def search(
 
 
 def explain(
-    faces: FaceSet,
+    ground: Ground,
     query: int,
     gallery: int,
     plan: MatchPlan,
     *,
-    features: FeatureSet,
-    model: Model,
-    folder: Path,
     occlusion: Occlusion | None = None,
-    queries: FaceSet | None = None,
-    quarantined: Path | None = None,
     tick: Tick = silent,
 ) -> Pair:
-    """Why the query and one face of the gallery match as they do; arguments as for `search`."""
-    ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
-    asked = ground.asked(query, occlusion=occlusion or CLEAR, queries=queries, tick=tick)
-    sets, gone = ground.sets(np.array([gallery], np.int64), tick=tick)
+    """Why the query and one face of the gallery match as they do."""
+    patched = Patched(ground, plan)
+    asked = patched.asked(query, occlusion=occlusion or CLEAR, tick=tick)
+    sets, gone = patched.sets(np.array([gallery], np.int64), tick=tick)
     if len(gone):
-        raise InputError(" ".join(ground.notes()), hint=tr("Choose another face of the gallery."))
+        raise InputError(" ".join(patched.notes()), hint=tr("Choose another face of the gallery."))
     cosine = float(asked.sets.embedding[0].astype(np.float64) @ sets.embedding[0].astype(np.float64))
     found = reranking.explain(asked.sets, sets, plan, cosine=cosine)
     assert asked.shown is not None
-    return Pair(found, asked.shown, ground.shown(gallery), ground.notes())
+    return Pair(found, asked.shown, patched.shown(gallery), patched.notes())
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +120,10 @@ class Salient:
     shown: Shown
 
     @property
-    def title(self) -> str:
-        """What the map is, and what the check says of it."""
-        name = tr("Gradient") if self.kind == "gradient" else tr("Occlusion")
-        return tr("{name}, deletion {area}", name=name, area=number(self.check.area, 3, sign=True))
+    def titles(self) -> tuple[str, str]:
+        """What the check says of the map, the longer words first."""
+        area = number(self.check.area, 3, sign=True)
+        return tr("deletion check {area}", area=area), area
 
     @property
     def sentence(self) -> str:
@@ -155,32 +137,26 @@ class Salient:
 
 
 def saliency(
-    faces: FaceSet,
+    ground: Ground,
     query: int,
     gallery: int,
     plan: MatchPlan,
     *,
-    features: FeatureSet,
-    model: Model,
-    folder: Path | None = None,
     kind: str = "occlusion",
     fill: str = "grey",
     occlusion: Occlusion | None = None,
-    queries: FaceSet | None = None,
-    quarantined: Path | None = None,
     tick: Tick = silent,
 ) -> Salient:
     """Which places of the query the similarity to a face of the gallery hangs on, for any model.
 
-    `kind` and `fill` of `salience`; the grid is that of the patches where there are any. Others as for `search`.
+    `kind` and `fill` of `salience`; the grid is that of the patches where there are any.
     """
-    net = patching.network(model, layer=plan.layer, patches=False)
-    home = faces if queries is None else queries
-    row = home.row_of(query)
-    other, known = features.unit(np.array([gallery], np.int64))
+    net = patching.network(ground.model, layer=plan.layer, patches=False)
+    home, row = ground.home, ground.home.row_of(query)
+    other, known = ground.features.unit(np.array([gallery], np.int64))
     if row is None or not known.all():
         raise InputError(tr("One of the two faces is not there."), hint=tr("Choose others."))
-    shown = patching.shown(home, row, net.card, occlusion=occlusion or CLEAR)
+    shown = patching.shown(home, row, net.card, occlusion=occlusion or CLEAR, quarantined=ground.quarantined)
     given = (shown.crop, other[0], net.encoder)
     grid = plan.grid or net.seen.card.grid or GRID
     if kind == "gradient":
@@ -201,80 +177,58 @@ class Ledgers:
 
 
 def ledgers(
-    faces: FaceSet,
-    ids: Ids,
-    plan: MatchPlan,
-    *,
-    features: FeatureSet,
-    model: Model,
-    folder: Path,
-    occlusion: Occlusion | None = None,
-    excluded: Ids | None = None,
-    quarantined: Path | None = None,
-    tick: Tick = silent,
+    ground: Ground, ids: Ids, plan: MatchPlan, *, occlusion: Occlusion | None = None, tick: Tick = silent
 ) -> Ledgers:
-    """Search for each of some faces of the gallery, and average the ledgers of what is found first; see `search`.
+    """Search for each of some faces, and average the ledgers of what is found first; see `search`.
 
     Faces whose person has no other picture on the shortlist count for the others only.
     """
-    ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
-    without = _nobody if excluded is None else np.asarray(excluded, np.int64)
+    patched = Patched(ground, plan)
     kept: dict[bool, list[NDArray[np.float64]]] = {True: [], False: []}
     for done, face in enumerate(ids.tolist()):
         tick(done, len(ids))
-        asked = ground.asked(face, occlusion=occlusion or CLEAR, tick=_Aside(tick, done, len(ids)))
+        asked = patched.asked(face, occlusion=occlusion or CLEAR, tick=_Aside(tick, done, len(ids)))
         assert asked.shown is not None
-        first = FirstStage(ground, asked, without=np.append(without, face))
-        found = _reranked(ground, asked, first, plan, tick=_Aside(tick, done, len(ids)))
-        places = reranking.order(found, alpha=plan.alpha)
-        right = first.is_right(found.ids)[places]
+        first = FirstStage(patched, asked, without=np.append(ground.excluded, asked.originals))
         shares = regions.shares(asked.sets.grid, asked.shown.points, asked.shown.crop.shape[:2])
-        for same, rows in kept.items():
-            if len(best := np.flatnonzero(right == same)):
-                place = places[best[0]]
-                sets, _ = ground.sets(found.ids[place : place + 1])
-                told = reranking.explain(asked.sets, sets, plan, cosine=float(found.cosine[place]))
-                rows.append(regions.ledger(told, shares))
+        for same, best in _nearest(patched, asked, first, plan, tick=_Aside(tick, done, len(ids))).items():
+            if best is not None:
+                sets, _ = patched.sets(np.array([best.id], np.int64))
+                told = reranking.explain(asked.sets, sets, plan, cosine=best.cosine)
+                kept[same].append(regions.ledger(told, shares))
     tick(len(ids), len(ids))
-    return Ledgers(regions.averaged(kept[True]), regions.averaged(kept[False]), ground.notes())
+    return Ledgers(regions.averaged(kept[True]), regions.averaged(kept[False]), patched.notes())
 
 
 def sweep(
-    faces: FaceSet,
+    ground: Ground,
     plan: MatchPlan,
     *,
-    features: FeatureSet,
-    model: Model,
-    folder: Path,
     occlusion: Occlusion | None = None,
-    excluded: Ids | None = None,
-    queries: FaceSet | None = None,
     among: Ids | None = None,
     original: bool = False,
     weights: Sequence[str] = (),
     alphas: Sequence[float] = ALPHAS,
-    quarantined: Path | None = None,
     tick: Tick = silent,
 ) -> Sweep:
     """Search for many faces, and say what the second stage does at every alpha and with every way to weigh patches.
 
-    Searched for are the faces `among` of the gallery or of `queries`; without, all of `queries`, or all of the gallery
-    that are not excluded and have another picture there. Results so far are offered now and then. `weights` are by
-    default all that can be used. Others as for `search`.
+    Searched for are the faces `among` those that can be; without, all of another gallery, or all of this one that are
+    not excluded and have another picture there. Results so far are offered now and then. `weights` are by default all
+    that can be used. `original` as for `search`.
     """
-    asked = occlusion or CLEAR
-    without = _nobody if excluded is None else np.asarray(excluded, np.int64)
-    ids = _searched_for(faces, features, without) if queries is None else queries.ids
+    asked, without = occlusion or CLEAR, ground.excluded
+    ids = ground.home.ids if ground.apart else _searched_for(ground)
     ids = ids if among is None else np.asarray(among, np.int64)
     if not len(ids):
         raise InputError(
             tr("There is nobody to search for: no person has two pictures."), hint=tr("Choose a gallery with names.")
         )
-    kinds = tuple(weights) or _weights(faces if queries is None else queries, plan)
+    kinds = tuple(weights) or _weights(ground.home, plan)
     if "lmk" in kinds:
         plan = replace(plan, weights="lmk")  # so that landmarks are looked up
-    ground = Ground(faces, plan, features=features, model=model, folder=folder, quarantined=quarantined)
-    own = (queries is None and asked.clear) or not original
+    patched = Patched(ground, plan)
+    own = (not ground.apart and asked.clear) or not original
     tally = Tally((), tuple(alphas))
     searched = 0
 
@@ -284,28 +238,26 @@ def sweep(
             gallery=searched,
             shortlist=plan.shortlist,
             solver=plan.solver,
-            how=_how(
-                len(tally), searched, own=own, apart=queries is not None, excluded=bool(np.isin(ids, without).all())
-            ),
+            how=_how(len(tally), searched, own=own, apart=ground.apart, excluded=bool(np.isin(ids, without).all())),
             complete=complete,
-            notes=ground.notes(),
+            notes=patched.notes(),
             resamples=RESAMPLES if complete else 0,
         )
 
     told = time.monotonic()
     for start in range(0, len(ids), BLOCK):
         here = _Aside(tick, start, len(ids))
-        several = ground.several(ids[start : start + BLOCK], occlusion=asked, queries=queries, tick=here)
+        several = patched.several(ids[start : start + BLOCK], occlusion=asked, tick=here)
         firsts = [
-            FirstStage(ground, one, without=np.append(without, one.originals) if own else without) for one in several
+            FirstStage(patched, one, without=np.append(without, one.originals) if own else without) for one in several
         ]
         lists = [first.shortlist(plan.shortlist or len(first))[0] for first in firsts]
         if plan.shortlist and lists:
-            ground.sets(np.unique(np.concatenate(lists)), tick=here)  # all pictures in one go
+            patched.sets(np.unique(np.concatenate(lists)), tick=here)  # all pictures in one go
         for place, (one, first) in enumerate(zip(several, firsts)):
             if not tally.weights:
                 tally.weights = tuple(kind for kind in kinds if kind != "cc" or _fits(one))
-            tally.add(_line(ground, one, first, plan, weights=tally.weights, tick=here))
+            tally.add(_line(patched, one, first, plan, weights=tally.weights, tick=here))
             searched = max(searched, len(first))
             tick(start + place + 1, len(ids))
             if time.monotonic() - told > TELL:
@@ -324,10 +276,11 @@ class _Aside:
         self._tick(self._done, self._total, note)
 
 
-def _searched_for(faces: FaceSet, features: FeatureSet, without: Ids) -> Ids:
+def _searched_for(ground: Ground) -> Ids:
     """Faces with a vector whose person has another one."""
-    _, known = features.rows_of(faces.ids)
-    codes = np.where(known & ~np.isin(faces.ids, without), faces.identity.codes, -1)
+    faces = ground.faces
+    _, known = ground.features.rows_of(faces.ids)
+    codes = np.where(known & ~np.isin(faces.ids, ground.excluded), faces.identity.codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=len(faces.identity.names))
     found: Ids = faces.ids[(codes >= 0) & (counts[codes] > 1)]
     return found
@@ -345,7 +298,7 @@ def _fits(asked: Asked) -> bool:
 
 
 def _line(
-    ground: Ground, asked: Asked, first: FirstStage, plan: MatchPlan, *, weights: Sequence[str], tick: Tick
+    patched: Patched, asked: Asked, first: FirstStage, plan: MatchPlan, *, weights: Sequence[str], tick: Tick
 ) -> Line:
     parts: dict[str, list[NDArray[np.float64]]] = {kind: [] for kind in weights}
 
@@ -358,7 +311,7 @@ def _line(
         for kind in weights:
             parts[kind].clear()
 
-    ids, cosine = _second_stage(ground, first, plan, match=match, again=again, tick=tick)
+    ids, cosine = _second_stage(patched, first, plan, match=match, again=again, tick=tick)
     emd = {kind: np.concatenate([np.zeros(0), *some]) for kind, some in parts.items()}
     right, ranks = first.is_right(ids), first.right_ranks()
     return Line(asked.face, asked.person, cosine, emd, right, ranks[ranks > len(ids)])
@@ -380,7 +333,7 @@ def _how(n: int, gallery: int, *, own: bool, apart: bool, excluded: bool) -> str
 
 
 def _second_stage(
-    ground: Ground,
+    patched: Patched,
     first: FirstStage,
     plan: MatchPlan,
     *,
@@ -396,7 +349,7 @@ def _second_stage(
         ids, cosine = first.shortlist(plan.shortlist or len(first))
         for start in range(0, len(ids), TOGETHER):
             some = slice(start, start + TOGETHER)
-            sets, gone = ground.sets(ids[some], tick=tick)
+            sets, gone = patched.sets(ids[some], tick=tick)
             if len(gone):
                 first.leave_out(gone)
                 again()
@@ -406,13 +359,42 @@ def _second_stage(
             return ids, cosine
 
 
-def _reranked(ground: Ground, asked: Asked, first: FirstStage, plan: MatchPlan, *, tick: Tick) -> Reranked:
+def _nearest(
+    patched: Patched, asked: Asked, first: FirstStage, plan: MatchPlan, *, tick: Tick
+) -> dict[bool, Nearest | None]:
+    """Of the shortlist the nearest face of the same person (True), and of another; patches are read as far as needed.
+
+    All again where pictures turn out to be broken: others take their place.
+    """
+
+    def pieces(ids: Ids, cosine: NDArray[np.float64]) -> Iterator[tuple[PatchSets, NDArray[np.float64]]]:
+        for start in range(0, len(ids), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            sets, gone = patched.sets(ids[some], tick=tick)
+            if len(gone):
+                first.leave_out(gone)
+                return
+            yield sets, cosine[some]
+
+    while True:
+        searched = len(first)
+        ids, cosine = first.shortlist(plan.shortlist or searched)
+        right = first.is_right(ids)
+        found = {
+            same: reranking.nearest(asked.sets, pieces(ids[some], cosine[some]), plan)
+            for same, some in ((True, right), (False, ~right))
+        }
+        if len(first) == searched:
+            return found
+
+
+def _reranked(patched: Patched, asked: Asked, first: FirstStage, plan: MatchPlan, *, tick: Tick) -> Reranked:
     parts: list[Reranked] = []
 
     def match(sets: PatchSets, cosine: NDArray[np.float64]) -> None:
         parts.append(reranking.rerank(asked.sets, sets, cosine, plan, tick=tick))
 
-    _second_stage(ground, first, plan, match=match, again=parts.clear, tick=tick)
+    _second_stage(patched, first, plan, match=match, again=parts.clear, tick=tick)
     return _joined(parts, asked, plan)
 
 

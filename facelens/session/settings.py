@@ -19,7 +19,7 @@ from typing import Any
 from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS, PLAIN_SUM, SOLVERS
 from facelens.errors import FaceLensError
 from facelens.files import atomic_write
-from facelens.session import folders
+from facelens.session import folders, keys
 
 _log = logging.getLogger("facelens.settings")
 
@@ -29,7 +29,7 @@ SIZES = (48, 512)  # thumbnails, in pixels
 
 @dataclass(frozen=True)
 class Recent:
-    """A gallery that has been open: where it is, its name, how many faces it had."""
+    """A gallery or workspace that has been open: where it is, its name, how many faces it had."""
 
     path: str
     name: str = ""
@@ -58,7 +58,8 @@ class Settings:
     layout: str = "browse"  # name of the layout in use
     layouts: dict[str, bytes] = field(default_factory=dict)  # Qt's own bytes for each layout
     geometry: bytes = b""
-    recent: tuple[Recent, ...] = ()
+    recent: tuple[Recent, ...] = ()  # galleries
+    workspaces: tuple[Recent, ...] = ()
     thumbnail_size: int = 101
     megapixels: int = 89  # a picture with more is not opened
     model_gb: int = 8  # what the tensors of a model file may take
@@ -66,6 +67,9 @@ class Settings:
     detector_policy: str = "largest"  # which of several faces
     training: str = ""  # folder of the last training, which may not be finished
     searching: Searching = field(default_factory=Searching)
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of commands, where they are not the usual ones
+    advance: bool = False  # whether a mark leads to the next face
+    still: bool = False  # nothing moves by itself: what would glide is there at once
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
@@ -192,6 +196,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "layouts": _layouts,
     "geometry": _bytes,
     "recent": _recent,
+    "workspaces": _recent,
     "thumbnail_size": _size,
     "megapixels": lambda value: _within(value, 2000),
     "model_gb": lambda value: _within(value, 512),
@@ -199,5 +204,8 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "detector_policy": _name,
     "training": lambda value: value if isinstance(value, str) else None,
     "searching": _searching,
+    "keys": keys.read,
+    "advance": lambda value: value if isinstance(value, bool) else None,
+    "still": lambda value: value if isinstance(value, bool) else None,
 }
 assert set(_READ) == {one.name for one in fields(Settings)}

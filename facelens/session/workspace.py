@@ -22,14 +22,19 @@ from facelens.analyses.plan import (
     PartsPlan,
     Plan,
     ProjectionPlan,
+    UpgradePlan,
     resolved,
 )
 from facelens.errors import FaceLensError
 from facelens.images.doctor import Diagnosis
-from facelens.images.faceset import FaceSet, Ids, Labels, Rows
+from facelens.images.faceset import FaceSet, Ids, Labels, Opened, Rows
 from facelens.images.protocol import Protocol
 from facelens.session import filters
+from facelens.session.annotations import Annotations
+from facelens.session.history import History
+from facelens.session.mark_columns import called, mark_columns
 from facelens.session.selection import Selection
+from facelens.session.subsets import Subsets
 
 if TYPE_CHECKING:  # what reads model files and what evaluates them is not needed before there is one
     from facelens.analyses.divided import Learners
@@ -38,6 +43,7 @@ if TYPE_CHECKING:  # what reads model files and what evaluates them is not neede
     from facelens.analyses.projection import Projection
     from facelens.analyses.uncertainty import Uncertainty
     from facelens.analyses.universal import Study
+    from facelens.analyses.upgrade import Upgrade
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
     from facelens.images.occlusion import Occlusion
@@ -52,6 +58,14 @@ class Source:
     path: Path
     name: str
     faces: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that was read for the open gallery: "scores" of its faces, or "pairs" as its test."""
+
+    path: Path
     kind: str
 
 
@@ -141,10 +155,15 @@ class Workspace:
     faces: FaceSet | None = None
     protocol: Protocol | None = None
     source: Source | None = None
+    galleries: tuple[Opened, ...] = ()  # what `faces` were read from, the first and what was added to it
+    tables: tuple[Table, ...] = ()  # what else was read for them
     notes: tuple[str, ...] = ()  # what the reader left out, one sentence each
     diagnosis: Diagnosis | None = None
     excluded: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
     arrangement: Arrangement = field(default_factory=Arrangement)
+    annotations: Annotations = field(default_factory=Annotations)  # flags, ratings, tags and notes of `faces`
+    subsets: Subsets = field(default_factory=Subsets)  # faces under a name
+    standing: tuple[Annotations, Subsets] | None = None  # those that the list was arranged by, where they changed since
     selection: Selection = field(default_factory=Selection)
     models: tuple[Inspection, ...] = ()  # their names (card.name) are unique
     features: Mapping[str, FeatureSet] = field(default_factory=lambda: MappingProxyType({}))  # by name; of `faces`
@@ -169,12 +188,18 @@ class Workspace:
     projection_plan: ProjectionPlan = field(default_factory=ProjectionPlan)  # which vectors are laid out on a map
     projection_answer: Answer | None = None
     match_plan: MatchPlan = field(default_factory=MatchPlan)  # how a face is searched for by its patches
+    queries: FaceSet | None = None  # another gallery whose faces are searched for; None: those of `faces`
+    queries_answer: Answer | None = None  # their vectors
     query: int | None = None  # id of the face that is searched for
     occlusion: Occlusion | None = None  # what is painted on it
     match_answer: Answer | None = None
     sweep_answer: Answer | None = None
+    upgrade_plan: UpgradePlan = field(default_factory=UpgradePlan)  # what the new model is measured against, and how
+    upgrade_answer: Answer | None = None
+    upgrade_map_answer: Answer | None = None  # the faces as old and new model lay them out
     draft: Draft | None = None  # what is to be trained next
     run: Run | None = None  # what is being trained, or was last
+    history: History = field(default_factory=History)  # what was done by hand; the store keeps it
 
     @cached_property
     def question(self) -> tuple[object, ...]:
@@ -300,7 +325,8 @@ class Workspace:
         """The map with its model named, and with a part that this model has."""
         plan = self.projection_plan
         plan = replace(plan, model=plan.model if plan.model in self.features else self.resolved_parts.model)
-        if plan.part is None or not plan.model:
+        plan = replace(plan, other=plan.other if plan.other in self.features and plan.other != plan.model else "")
+        if plan.part is None or not plan.model or plan.other:
             return replace(plan, part=None)
         from facelens.analyses.parts import layout
 
@@ -321,12 +347,67 @@ class Workspace:
         if self.faces is None or not plan.model:
             return ()
         cut = self.cutting(plan.model).cutting if plan.part is not None else ()
-        return (self.faces.digest, self._vectors(plan.model), plan.asked, cut, self.excluded.tobytes())
+        vectors = tuple(self._vectors(name) for name in (plan.model, plan.other) if name)
+        return (self.faces.digest, vectors, plan.asked, cut, self.excluded.tobytes())
 
     @property
     def projection(self) -> Projection | None:
         """The map that is asked for now; principal components until it is finished."""
         return _answer(self.projection_answer, self.projection_question)  # type: ignore[return-value]
+
+    @cached_property
+    def resolved_upgrade(self) -> UpgradePlan:
+        """The upgrade with old and new named, models A and B where nobody says otherwise; all of them have vectors."""
+        plan = self.upgrade_plan
+        old, new = plan.old or self.model_a, plan.new or self.model_b
+        ends = (old, new)
+        upper = plan.upper if plan.upper in self.features and plan.upper not in ends else ""
+        others = tuple(one for one in plan.others if one in self.features and one not in (*ends, upper))
+        return replace(plan, old=old, new=new, upper=upper, others=others)
+
+    @property
+    def upgradable(self) -> bool:
+        """Whether old and new are two models with vectors of the open gallery."""
+        plan = self.resolved_upgrade
+        return plan.old != plan.new and plan.old in self.features and plan.new in self.features
+
+    @cached_property
+    def upgrade_question(self) -> tuple[object, ...]:
+        """What a look at the upgrade would find now; empty where there are no two models. Equal ones, equal answers."""
+        plan = self.resolved_upgrade
+        if self.faces is None or not self.upgradable:
+            return ()
+        names = dict.fromkeys(filter(None, (plan.old, plan.new, plan.upper, *plan.others)))
+        vectors = tuple(self._vectors(name) for name in names)
+        columns = tuple(
+            (name, self.faces.contents[name]) for name in (plan.traffic, VARIANCE) if name in self.faces.columns
+        )
+        return (self.faces.digest, vectors, plan.asked, columns, self.excluded.tobytes())
+
+    @property
+    def upgrade(self) -> Upgrade | None:
+        """What is known of the upgrade that is asked for now."""
+        return _answer(self.upgrade_answer, self.upgrade_question)  # type: ignore[return-value]
+
+    @cached_property
+    def upgrade_map_plan(self) -> ProjectionPlan:
+        """The map of old and new: laid out as the projection is."""
+        plan = self.resolved_upgrade
+        return replace(self.projection_plan, model=plan.old, other=plan.new, part=None)
+
+    @cached_property
+    def upgrade_map_question(self) -> tuple[object, ...]:
+        """What a map of both would show now."""
+        plan = self.upgrade_map_plan
+        if self.faces is None or not self.upgradable:
+            return ()
+        vectors = self._vectors(plan.model), self._vectors(plan.other)
+        return (self.faces.digest, vectors, plan.asked, self.excluded.tobytes())
+
+    @property
+    def upgrade_map(self) -> Projection | None:
+        """The map of old and new; principal components until it is finished."""
+        return _answer(self.upgrade_map_answer, self.upgrade_map_question)  # type: ignore[return-value]
 
     @cached_property
     def resolved_match(self) -> MatchPlan:
@@ -341,13 +422,35 @@ class Workspace:
         found = self.inspection(name)
         return name in self.features and found is not None and bool(found.card.patch_layer)
 
+    @property
+    def query_faces(self) -> FaceSet | None:
+        """The faces that are searched for: those of the gallery, or of another one."""
+        return self.faces if self.queries is None else self.queries
+
+    @cached_property
+    def queries_question(self) -> tuple[object, ...]:
+        """Which vectors the queries of another gallery would have now; empty where there are none to have."""
+        seen = self.inspection(self.resolved_match.model)
+        if self.queries is None or seen is None:
+            return ()
+        return (*self._asking, seen.sha256, seen.card.digest)
+
+    @property
+    def queries_features(self) -> FeatureSet | None:
+        """The vectors of the queries of another gallery."""
+        return _answer(self.queries_answer, self.queries_question)  # type: ignore[return-value]
+
+    @property
+    def _asking(self) -> tuple[object, ...]:
+        return () if self.queries is None else (self.queries.root, self.queries.digest)
+
     @cached_property
     def match_question(self) -> tuple[object, ...]:
         """What a search for the query would find now; empty where there is no query or no model. Alpha is no part."""
-        plan = self.resolved_match
-        if self.faces is None or not plan.model or self.query is None or self.faces.row_of(self.query) is None:
+        plan, home = self.resolved_match, self.query_faces
+        if home is None or self.faces is None or not plan.model or home.row_of(self.query) is None:
             return ()
-        return (*self._searched(plan), plan.solving, plan.far, self.query, self.occlusion)
+        return (*self._searched(plan), plan.solving, plan.far, self._asking, self.query, self.occlusion)
 
     @cached_property
     def sweep_question(self) -> tuple[object, ...]:
@@ -355,7 +458,7 @@ class Workspace:
         plan = self.resolved_match
         if self.faces is None or not plan.model:
             return ()
-        return (*self._searched(plan), replace(plan, weights="").solving, self.occlusion)
+        return (*self._searched(plan), replace(plan, weights="").solving, self._asking, self.occlusion)
 
     def _searched(self, plan: MatchPlan) -> tuple[object, object, object]:
         """Which faces are searched, by which vectors and patches."""
@@ -373,7 +476,37 @@ class Workspace:
         """Rows of `faces` in the order the gallery shows them: not excluded, passing the filter, sorted."""
         if self.faces is None:
             return np.zeros(0, np.int64)
-        return arranged(self.faces, self.arrangement, self.excluded)
+        by_marks = uses_marks(self.arrangement, self.faces)
+        faces = self.standing_faces if by_marks else self.faces
+        return arranged(faces or self.faces, self.arrangement, self.excluded)
+
+    @cached_property
+    def standing_faces(self) -> FaceSet | None:
+        """The faces with the marks that the list is arranged by: what was marked since stays in its place."""
+        if self.faces is None or self.standing is None:
+            return self.marked_faces
+        return marked(self.faces, *self.standing)
+
+    @cached_property
+    def marked_faces(self) -> FaceSet | None:
+        """The faces with flags, ratings, tags, notes and subsets as columns."""
+        return marked(self.faces, self.annotations, self.subsets) if self.faces is not None else None
+
+    def carry(self, before: Workspace, changed: frozenset[str]) -> None:
+        """Take over what was derived before and cannot have changed: a flag among a million faces sorts nothing."""
+        frozen = before.standing is None and self.standing == (before.annotations, before.subsets)
+        of_list = {"faces", "arrangement", "excluded"} | (set() if frozen else {"standing"})
+        if self.standing is None and self.faces is not None and uses_marks(self.arrangement, self.faces):
+            of_list |= {"annotations", "subsets"}
+        origins = {
+            "shown": of_list,
+            "marked_faces": {"faces", "annotations", "subsets"},
+            "standing_faces": {"faces", "annotations", "subsets", "standing"},
+            "kept_faces": {"faces", "excluded"},
+        }
+        for name, fields in origins.items():
+            if name in before.__dict__ and not changed & fields:
+                self.__dict__[name] = before.__dict__[name]
 
     @property
     def shown_ids(self) -> Ids:
@@ -419,6 +552,18 @@ def _learners(features: FeatureSet) -> int:
     return found if isinstance(found, int) else 0
 
 
+def marked(faces: FaceSet, annotations: Annotations, subsets: Subsets) -> FaceSet:
+    """The faces with columns of what was said about them."""
+    return faces.with_columns(mark_columns(faces, annotations, subsets))
+
+
+def uses_marks(arrangement: Arrangement, faces: FaceSet) -> bool:
+    """Whether flags, ratings, tags, notes or subsets may have a part in it."""
+    names = called(faces).values()
+    text = arrangement.filter.casefold().replace("_", " ")
+    return any(name in (arrangement.sort, arrangement.group) or name in text for name in names)
+
+
 def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
     """Rows in display order. Grouping is a sort by the group column that keeps the inner order."""
     order = np.arange(len(faces), dtype=np.int64)
@@ -437,6 +582,8 @@ def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
 
 def fitting(arrangement: Arrangement, faces: FaceSet) -> Arrangement:
     """The arrangement without what asks for columns that the faces do not have (any more)."""
+    if uses_marks(arrangement, faces):
+        faces = marked(faces, Annotations(), Subsets())
     known = faces.sortable
     sort, group = (name if name in known else "" for name in (arrangement.sort, arrangement.group))
     text = arrangement.filter
@@ -467,8 +614,10 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     evaluation |= {"learners_plan": PartsPlan(), "learners_answer": None}
     evaluation |= {"projection_plan": ProjectionPlan(), "projection_answer": None}
     evaluation |= {"match_plan": replace(workspace.match_plan, model="", layer="", grid=None), "match_answer": None}
-    evaluation |= {"query": None, "occlusion": None, "sweep_answer": None}
-    return {"features": {}, "stored": {}, "model": model, **kept, **evaluation}
+    evaluation |= {"queries": None, "queries_answer": None, "query": None, "occlusion": None, "sweep_answer": None}
+    evaluation |= {"upgrade_plan": UpgradePlan(), "upgrade_answer": None, "upgrade_map_answer": None}
+    said = {"annotations": Annotations(), "subsets": Subsets()}
+    return {"features": {}, "stored": {}, "model": model, **kept, **evaluation, **said}
 
 
 NORM = "norm, {name}"  # column of the lengths of a model's vectors

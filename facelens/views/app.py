@@ -53,9 +53,10 @@ def run(*, gallery: Path | None = None, sample: bool = False) -> int:
     FocusRing().follow(app)
     window = MainWindow(settings)
     if gallery is not None:
-        window.after_paint(lambda: window.opening.open(gallery))
+        window.after_paint(lambda: window.open_path(gallery))
     elif sample:
         window.after_paint(window.opening.sample)
+    window.after_paint(window.keeping.offer)
     window.show()
     try:
         return app.exec()

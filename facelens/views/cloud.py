@@ -21,6 +21,7 @@ from facelens.views import theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import band_mode
 from facelens.views.hover import DELAY, FACE, HoverCard, Line
+from facelens.views.picking import Index, Known
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import plural
 
@@ -48,6 +49,7 @@ class Cloud(QWidget):
     select = Signal(object, object)  # ids, Mode
     look = Signal(object)  # id of the face that became current
     open_face = Signal(object)  # id
+    hovered = Signal(object)  # id of the face under the pointer or reached by keys; None: no more
 
     def __init__(self, thumbnails: Thumbnails, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,12 +58,16 @@ class Cloud(QWidget):
         self._ids: Ids = NOBODY
         self._x = self._y = NOTHING
         self._drawn: NDArray[np.int64] = NOBODY  # places in `_ids` of the faces that have a dot
-        self._px = self._py = NOTHING  # of `_drawn`
+        self._laid: tuple[Array, Array] | None = None  # pixels of `_drawn`
+        self._index: Index | None = None
+        self._known = Known(NOBODY)
         self._selection = Selection()
         self._chosen: NDArray[np.bool_] = np.zeros(0, bool)
+        self._looked_at: int | None = None  # place in `_ids`
         self._view = self._whole = View(0.0, 1.0, 0.0, 1.0)
         self._hover: int | None = None  # place in `_ids`
         self._press: QPointF | None = None
+        self._anchor = (0.0, 0.0)  # where it was pressed, in the coordinates of the points
         self._at = QPointF()  # the pointer
         self._drag = ""  # "band", "pan", or what a subclass drags
         self._held = Qt.KeyboardModifier.NoModifier
@@ -113,9 +119,17 @@ class Cloud(QWidget):
         self._look_at(self._whole)
 
     def _mark_selected(self) -> None:
-        known = self._selection.ids
-        at = np.minimum(np.searchsorted(known, self._ids), max(len(known) - 1, 0))
-        self._chosen = known[at] == self._ids if len(known) else np.zeros(len(self._ids), bool)
+        if self._known.ids is not self._ids:
+            self._known = Known(self._ids)
+        self._chosen = np.zeros(len(self._ids), bool)
+        self._chosen[self._known.places(self._selection.ids)] = True
+        self._looked_at = self._place_of(self._selection.current)
+
+    def _place_of(self, face: int | None) -> int | None:
+        if face is None:
+            return None
+        found = self._known.places(np.array([face], np.int64))
+        return int(found[0]) if len(found) else None
 
     def _tell(self) -> None:
         parts = self._said()
@@ -139,12 +153,38 @@ class Cloud(QWidget):
         box, view = self._box(), self._view
         return float(view.low + (box.bottom() - py) * (view.high - view.low) / box.height())
 
+    def _point(self, at: QPointF) -> tuple[float, float]:
+        """A place in the coordinates of the points."""
+        box, view = self._box(), self._view
+        return view.left + (at.x() - box.left()) / box.width() * (view.right - view.left), self._value_at(at.y())
+
+    @property
+    def _px(self) -> Array:
+        """Pixels of the drawn faces, from the left."""
+        return self._lay()[0]
+
+    @property
+    def _py(self) -> Array:
+        """Pixels of the drawn faces, from the top."""
+        return self._lay()[1]
+
+    def _lay(self) -> tuple[Array, Array]:
+        if self._laid is None:
+            self._laid = self._to_px(self._x[self._drawn]), self._to_py(self._y[self._drawn])
+        return self._laid
+
+    def _indexed(self) -> Index:
+        """The drawn points, ready to be searched."""
+        if self._index is None or not self._index.same(self._x, self._y, self._drawn):
+            self._index = Index(self._x, self._y, self._drawn)
+        return self._index
+
     def _look_at(self, view: View) -> None:
         self._view = view
         self._lay_out()
 
     def _lay_out(self) -> None:
-        self._px, self._py = self._to_px(self._x[self._drawn]), self._to_py(self._y[self._drawn])
+        self._laid = None
         self._forget()
         self._tell()
         self.update()
@@ -153,9 +193,9 @@ class Cloud(QWidget):
         """The face whose dot is nearest, if it is near."""
         if not len(self._drawn) or not self._box().adjusted(-6, -6, 6, 6).contains(at):
             return None
-        away = (self._px - at.x()) ** 2 + (self._py - at.y()) ** 2
-        nearest = int(np.argmin(away))
-        return int(self._drawn[nearest]) if away[nearest] <= NEAR**2 else None
+        box, view = self._box(), self._view
+        across, up = box.width() / (view.right - view.left), box.height() / (view.high - view.low)
+        return self._indexed().nearest(*self._point(at), NEAR / across, squeeze=up / across)
 
     def _spot(self, place: int) -> QPointF | None:
         """Where a face's dot is; None where it is out of sight or has none."""
@@ -163,25 +203,25 @@ class Cloud(QWidget):
         return spot if self._box().adjusted(-4, -4, 4, 4).contains(spot) else None
 
     def _current(self) -> int | None:
-        if self._selection.current is None:
-            return None
-        found = np.flatnonzero(self._ids == self._selection.current)
-        return int(found[0]) if len(found) else None
+        return self._looked_at
 
     # The brush: a rectangle, unless a subclass has another one
 
     def _band(self) -> QRectF:
-        assert self._press is not None
-        return QRectF(self._press, self._at).normalized().intersected(self._box().adjusted(-6, -6, 6, 6))
+        start = QPointF(float(self._to_px(self._anchor[0])), float(self._to_py(self._anchor[1])))
+        return QRectF(start, self._at).normalized()
 
-    def _brushed(self) -> Ids:
-        """Faces whose dots are inside."""
-        x, y, band = self._px, self._py, self._band()
-        inside = (x >= band.left()) & (x <= band.right()) & (y >= band.top()) & (y <= band.bottom())
-        return self._ids[self._drawn[inside]]
+    def _brushed(self) -> NDArray[np.int64]:
+        """Places of the faces inside."""
+        (x0, y0), (x1, y1) = self._anchor, self._point(self._at)
+        return self._indexed().within(min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
+
+    def _count(self) -> int:
+        """How many these are."""
+        return len(self._brushed())
 
     def _paint_brush(self, painter: QPainter) -> None:
-        now, band = theme.current(), self._band()
+        now, band = theme.current(), self._band().intersected(self._box().adjusted(-6, -6, 6, 6))
         painter.setPen(QPen(now.q("accent"), 1))
         painter.setBrush(now.q("accent", 0.13))
         painter.drawRect(band)
@@ -189,7 +229,7 @@ class Cloud(QWidget):
 
     def _paint_tag(self, painter: QPainter, band: QRectF) -> None:
         """How many faces are inside."""
-        text = plural(len(self._brushed()), "{n} face", "{n} faces")
+        text = plural(self._count(), "{n} face", "{n} faces")
         tag = QRectF(band.left(), band.top() - 19, text_width(text, 10) + 12, 17)
         if tag.top() < 2:
             tag.moveTop(band.top() + 2)
@@ -219,8 +259,8 @@ class Cloud(QWidget):
             painter.setPen(QPen(now.q("text"), 1))
             painter.drawEllipse(spot, 8.5, 8.5)
         else:
-            painter.setPen(QPen(now.q("text2"), 1.4))
-            painter.drawEllipse(spot, 6.5, 6.5)
+            painter.setPen(QPen(now.q("text"), 1.4))
+            painter.drawEllipse(spot, 7.5, 7.5)
 
     def _paint_focus(self, painter: QPainter) -> None:
         if self.hasFocus() and self._by_key:
@@ -240,6 +280,7 @@ class Cloud(QWidget):
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif event.button() == Qt.MouseButton.LeftButton:
             self._press, self._held, self._at, self._drag = at, event.modifiers(), at, ""
+            self._anchor = self._point(at)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         at = event.position()
@@ -251,14 +292,15 @@ class Cloud(QWidget):
         else:
             self._at = at
             if (at - self._press).manhattanLength() > STILL and len(self._drawn):
-                self._drag, self._hover = "band", None
+                self._drag = "band"
+                self._set_hover(None)
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._press is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
             return
         at, drag = event.position(), self._drag
-        inside = self._brushed() if drag == "band" else NOBODY
+        inside = self._ids[self._brushed()] if drag == "band" else NOBODY
         press, self._press, self._drag = self._press, None, ""
         if drag == "band":
             self.select.emit(inside, band_mode(self._held))
@@ -288,9 +330,8 @@ class Cloud(QWidget):
 
     def _zoom(self, factor: float, at: QPointF) -> bool:
         """Show `factor` of what is seen, the place `at` where it is; False where there is no more."""
-        box, view, whole = self._box(), self._view, self._whole
-        x = view.left + (at.x() - box.left()) / box.width() * (view.right - view.left)
-        y = self._value_at(at.y())
+        view, whole = self._view, self._whole
+        x, y = self._point(at)
         span = max(factor, DEEPEST * (whole.right - whole.left) / (view.right - view.left))
         new = View(
             *_within(x - (x - view.left) * span, x + (view.right - x) * span, whole.left, whole.right),
@@ -314,9 +355,8 @@ class Cloud(QWidget):
         )
 
     def leaveEvent(self, event: QEvent) -> None:
-        self._hover = None
+        self._set_hover(None)
         self._hide_card()
-        self.update()
 
     def hideEvent(self, event: QHideEvent) -> None:
         self._hide_card()
@@ -336,7 +376,12 @@ class Cloud(QWidget):
             self._hide_card()
             if place is not None:
                 self._timer.start()
+            self._set_hover(place)
+
+    def _set_hover(self, place: int | None) -> None:
+        if place != self._hover:
             self._hover = place
+            self.hovered.emit(None if place is None else int(self._ids[place]))
             self.update()
 
     def _click(self, place: int | None) -> None:
@@ -390,7 +435,8 @@ class Cloud(QWidget):
 
     def _walk_to(self, place: int) -> None:
         """Point at a face by the keyboard."""
-        self._hover, self._by_key = place, True
+        self._set_hover(place)
+        self._by_key = True
         self._show_card()
         self._tell()
         self.update()

@@ -6,15 +6,15 @@ there is a legend, and whoever shows faces by colour names the value of the one 
 
 from __future__ import annotations
 
-import math
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor
 
+from facelens.figures import hues
 from facelens.images.faceset import Labels
 from facelens.views import heat, theme
 from facelens.views.grid import value_text
@@ -23,6 +23,7 @@ from facelens.words import escaped, tr
 Floats = NDArray[np.float32]
 TOLD_APART = 12  # names that have hues of their own; of more, a hash of each name decides
 LISTED = 10  # names in a legend
+FAINT = 0.5  # how much of the ground is in the grey of those that are not in focus
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,8 @@ class Colouring:
     low: float = 0.0  # of numbers: what the darkest and the brightest colour stand for
     high: float = 0.0
     bright: str = ""  # "bright = less sure"; "" for names
+    people: bool = False  # of names: who it is, which is told anyway wherever a face is named
+    front: NDArray[np.bool_] | None = None  # (N,) faces that lie over the others; None: nobody is preferred
 
     @property
     def numbers(self) -> bool:
@@ -53,27 +56,43 @@ class Colouring:
         return bool(self.bright)
 
 
-def by_names(title: str, labels: Labels, *, people: bool = False) -> Colouring:
-    """Names, a colour each; `people` have the colour that they have everywhere."""
+def by_names(
+    title: str, labels: Labels, *, people: bool = False, focus: frozenset[str] = frozenset()
+) -> Colouring:
+    """Names, a colour each; `people` have the colour that they have everywhere.
+
+    With a `focus` only the names in it have theirs, all others are a faint grey.
+    """
     now, codes = theme.current(), labels.codes
     counts = np.bincount(codes[codes >= 0], minlength=len(labels.names))
     there = [int(code) for code in np.argsort(-counts, kind="stable") if counts[code]]
     hashed = people or len(there) > TOLD_APART
-    palette = _hashed(labels.names) if hashed else np.zeros((len(labels.names), 3), np.float32)
-    if not hashed:
+    if hashed:
+        palette = hues.people(labels.names, hues.DARK if now.dark else hues.LIGHT)
+    else:
+        palette = np.zeros((len(labels.names), 3), np.float32)
         for place, code in enumerate(sorted(there)):
             palette[code] = _rgb(distinct(place, len(there)))
+    front = None
+    if focus:
+        listed = np.array([name in focus for name in labels.names], bool)
+        palette[~listed] = _rgb(now.q(theme.mix(now.text3, now.sunk, FAINT)))
+        front = np.append(listed, False)[codes]
+        there = [code for code in there if listed[code]]
     shades = np.vstack([palette, _rgb(now.q("text3"))[None]])[codes]  # [-1]: not known
     entries = []
-    if not people:
+    if not people or focus:
         for code in there[:LISTED]:
-            entries.append(Entry(escaped(labels.names[code]), _colour(palette[code]), np.flatnonzero(codes == code)))
+            name = escaped(labels.names[code])
+            words = name.replace("_", " ") if people else name
+            entries.append(Entry(words, _colour(palette[code]), np.flatnonzero(codes == code)))
         if len(others := there[LISTED:]):
             places = np.flatnonzero(np.isin(codes, others))
             entries.append(Entry(tr("{n} others", n=len(others)), now.q("text2"), places))
     entries += _unknown(codes < 0)
-    note = tr("{n} people, a colour for each name", n=len(there)) if people else ""
-    return Colouring(title, shades, lambda place: _name(labels, place), tuple(entries), note)
+    note = tr("{n} people, a colour for each name", n=len(there)) if people and not focus else ""
+    named = partial(_name, labels)
+    return Colouring(title, shades, named, tuple(entries), note, people=people, front=front)
 
 
 def by_numbers(
@@ -105,9 +124,8 @@ def by_numbers(
 
 
 def distinct(place: int, of: int) -> QColor:
-    """One of a few colours that are told apart: hues all around, every other one darker."""
-    light = (0.74 if theme.current().dark else 0.56) + (0.06 if place % 2 else -0.06) * (of > 2)
-    return theme.oklch(light, 0.125, (0.12 + place / max(of, 1)) * 2 * math.pi)
+    """One of a few colours that are told apart."""
+    return QColor.fromRgbF(*hues.distinct(place, of, hues.DARK if theme.current().dark else hues.LIGHT))
 
 
 def _unknown(missing: NDArray[np.bool_]) -> Sequence[Entry]:
@@ -117,17 +135,6 @@ def _unknown(missing: NDArray[np.bool_]) -> Sequence[Entry]:
 
 def _name(labels: Labels, place: int) -> str:
     return escaped(labels.name(place)) or tr("not known")
-
-
-def _hashed(names: Sequence[str]) -> Floats:
-    """(C, 3) colours of people. There are some thousand, so each is made once however many people there are."""
-    digests = np.fromiter((zlib.crc32(one.encode("utf-8", "surrogateescape")) for one in names), np.int64, len(names))
-    kinds, first, which = np.unique(
-        digests % 1009 * 3 + (digests >> 12) % 3, return_index=True, return_inverse=True
-    )  # what theme.identity_colour looks at
-    now = theme.current()
-    made = [_rgb(theme.identity_colour(names[place], now)) for place in first]
-    return np.array(made, np.float32).reshape(len(kinds), 3)[which]
 
 
 def _rgb(colour: QColor) -> Floats:

@@ -16,22 +16,29 @@ from facelens import __version__
 from facelens.errors import FaceLensError
 from facelens.images.faceset import FaceSet, Rows
 from facelens.session import filters, tasks
+from facelens.session.annotations import FLAGGED, REJECTED
 from facelens.session.glance import MODELS, VECTORS
 from facelens.session.jobs import Job, Request, State
+from facelens.session.mark_columns import spoken
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
+from facelens.views.culling import Culling
+from facelens.views.hand import go
+from facelens.views.key_sheet import KeySheet
 from facelens.views.panel import Panel
-from facelens.views.sheets import BuildPairs, KeySheet, LimitsSheet, LocalData
+from facelens.views.sheets import BuildPairs, LimitsSheet, LocalData
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
+    from facelens.figures.projection import Look
     from facelens.views.assessing import Assessing
     from facelens.views.evaluating import Evaluating
     from facelens.views.main_window import MainWindow
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
 TABLES = "JSON (*.json);;CSV (*.csv);;LaTeX (*.tex)"
+RATINGS = ("none", "one", "two", "three", "four", "five")
 EXPORTS = "npz (*.npz);;Parquet (*.parquet);;TensorBoard folder with TSV and sprite (*)"
 
 
@@ -45,10 +52,19 @@ class Commands:
             "gallery.open_file": self._open_file,
             "gallery.open_sample": lambda: window.opening.sample(),
             "gallery.add": self._add,
+            "workspace.open": lambda: window.keeping.open_file(),
+            "workspace.save": lambda: window.keeping.save(),
+            "workspace.save_as": lambda: window.keeping.save_as(),
+            "workspace.earlier": lambda: window.keeping.open_earlier(),
+            "match.queries": self._open_queries,
             "gallery.close": lambda: window.opening.close(),
             "application.quit": window.close,
+            "history.undo": lambda: go(window.desk, self.workspace.history.done - 1),
+            "history.redo": lambda: go(window.desk, self.workspace.history.done + 1),
+            "history.show": lambda: self._show_dock("history"),
             "find.focus": self._focus_filter,
             "find.clear": lambda: self._filter(""),
+            "find.again": lambda: window.store.update(standing=None),
             "palette.open": lambda: window.palette_card.open(),
             "view.grid": lambda: self._view("grid"),
             "view.loupe": lambda: self._view("loupe"),
@@ -58,12 +74,23 @@ class Commands:
             "theme.system": lambda: self._theme("system"),
             "theme.light": lambda: self._theme("light"),
             "theme.dark": lambda: self._theme("dark"),
+            "view.still": lambda: window.reduce_motion(not window.desk.settings.still),
             "select.all": lambda: self._select(self.workspace.shown_ids),
             "select.invert": lambda: self._select(self.workspace.shown_ids, Mode.TOGGLE),
             "select.none": self._step_back,
             "select.identity": self._select_identity,
             "select.next": lambda: self.gallery.step(1),
             "select.previous": lambda: self.gallery.step(-1),
+            "mark.flag": lambda: self.culling.flag(FLAGGED),
+            "mark.reject": lambda: self.culling.flag(REJECTED),
+            "mark.unflag": lambda: self.culling.flag(0),
+            **{f"mark.rate_{word}": lambda n=n: self.culling.rate(n) for n, word in enumerate(RATINGS)},  # type: ignore[misc]
+            "mark.tag": self._tag,
+            "mark.note": self._note,
+            "subset.make": lambda: self._tags().make(self.workspace.selection.ids),
+            "subset.make_shown": lambda: self._tags().make(self.workspace.shown_ids),
+            "subset.combine": lambda: self._tags().combine_subsets(),
+            "mark.advance": lambda: window.desk.settle(advance=not window.desk.settings.advance),
             "doctor.run": lambda: window.opening.check(),
             "doctor.show": lambda: window.stage.show_page("doctor"),
             "faces.find": lambda: window.find_faces(),
@@ -112,24 +139,40 @@ class Commands:
             "match.sweep": self._sweep,
             "match.export": self._export_ranking,
             "match.figure": self._export_match,
+            "upgrade.run": self._upgrade,
+            "upgrade.show": lambda: window.stage.show_page("upgrade"),
+            "upgrade.report": self._export_report,
+            "upgrade.figure": self._export_upgrade,
+            "upgrade.export": self._export_upgrade_numbers,
+            "upgrade.flips": self._export_flips,
+            "upgrade.order": self._export_order,
             "projection.show": lambda: window.stage.show_page("projection"),
+            "projection.beside": lambda: window.open_beside("projection"),
+            "projection.export": self._export_points,
+            "projection.figure": self._export_map,
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
             "layout.browse": lambda: window.apply_layout("browse"),
             "layout.match": lambda: window.apply_layout("match"),
-            "layout.upgrade": lambda: window.apply_layout("upgrade"),
+            "layout.upgrade": self._upgrade_layout,
             "layout.report": lambda: window.apply_layout("report"),
             "layout.reset": window.reset_layout,
             "region.next": lambda: self._region(1),
             "region.previous": lambda: self._region(-1),
             "jobs.cancel": self._cancel_jobs,
-            "keys.show": lambda: KeySheet(window).open(),
+            "keys.show": lambda: KeySheet(window.desk, window.set_keys, window).open(),
             "cache.show": lambda: LocalData(window.desk, window).open(),
             "limits.show": lambda: LimitsSheet(window.desk, window).open(),
             "log.show": lambda: self._show_dock("log"),
             "application.about": self._about,
         }
+
+    @cached_property
+    def culling(self) -> Culling:
+        """Marks the faces at hand."""
+        gallery, stage = self.gallery, self.window.stage
+        return Culling(self.window.desk, lambda: stage.word == "gallery" and gallery.view == "loupe")
 
     @cached_property
     def evaluating(self) -> Evaluating:
@@ -191,6 +234,10 @@ class Commands:
     def _add(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("Add a gallery folder to this one")):
             self.window.opening.open(Path(name), add=True)
+
+    def _open_queries(self) -> None:
+        if name := QFileDialog.getExistingDirectory(self.window, tr("Open a folder of queries")):
+            self.window.opening.open_queries(Path(name))
 
     def _import_scores(self) -> None:
         kinds = tr("Tables") + " (*.csv *.tsv *.txt *.parquet *.pq);;" + tr("All files") + " (*)"
@@ -325,11 +372,16 @@ class Commands:
         request = Request(
             title=tr("Write {name}", name=path.name),
             call=tasks.write_list,
-            args=(self.faces, self._rows(), path),
+            args=(self._said_faces(), self._rows(), path),
             slot="list",
             place="thread",
         )
         self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+
+    def _said_faces(self) -> FaceSet:
+        """The faces with what was said about them, as far as something was."""
+        workspace = self.workspace
+        return self.faces.with_columns(spoken(self.faces, workspace.annotations, workspace.subsets))
 
     # -- evaluation
 
@@ -463,8 +515,9 @@ class Commands:
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
             found = self.window.panel("match").found()  # type: ignore[attr-defined]
-            plan, query = self.workspace.resolved_match, self.workspace.query
-            self._write(out, write_ranking, self.faces, found, plan, query=query)
+            now = self.workspace
+            asked = {"query": now.query, "queries": now.queries}
+            self._write(out, write_ranking, self.faces, found, now.resolved_match, **asked)
 
     def _export_match(self) -> None:
         suggested = f"{self.faces.name} match.png"
@@ -478,6 +531,95 @@ class Commands:
 
         case = self.window.panel("match").case()  # type: ignore[attr-defined]
         self._write(out, draw_match, self.faces, plan=self.workspace.resolved_match, **case)
+
+    # -- upgrade
+
+    def _upgrade(self) -> None:
+        self.window.stage.show_page("upgrade")
+        self.window.panel("upgrade").asking.run()  # type: ignore[attr-defined]
+
+    def _export_report(self) -> None:
+        if name := QFileDialog.getExistingDirectory(self.window, tr("A folder for the report")):
+            self.export_report(Path(name) / f"{self.faces.name} upgrade")
+
+    def export_report(self, out: Path) -> None:
+        """A folder with a page of everything, figures and tables."""
+        from facelens.session.upgrade_report import write_report
+
+        now = self.workspace
+        features = {name: now.features[name] for name in now.upgrade.matrix.models}  # type: ignore[union-attr]
+        self._write(out, write_report, self.faces, now.upgrade, features=features, **self._upgrade_case())
+
+    def _export_upgrade(self) -> None:
+        suggested = f"{self.faces.name} upgrade.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
+        if name:
+            self.export_upgrade(_with_ending(name, "." + kind.split()[0].lower()))
+
+    def export_upgrade(self, out: Path) -> None:
+        """Draw matrix, gains, sequence, flips, backfill and the people on screen: a file each."""
+        from facelens.session.drawing import draw_upgrade
+
+        self._write(out, draw_upgrade, self.faces, self.workspace.upgrade, **self._upgrade_case())
+
+    def _export_upgrade_numbers(self) -> None:
+        from facelens.session.upgrade_tables import write_upgrade_json
+
+        suggested, now = f"{self.faces.name} upgrade.json", self.workspace
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, "JSON (*.json)")[0]:
+            features = {name: now.features[name] for name in now.upgrade.matrix.models}  # type: ignore[union-attr]
+            self._write(_with_ending(name, ".json"), write_upgrade_json, self.faces, now.upgrade, features=features)
+
+    def _export_flips(self) -> None:
+        from facelens.session.upgrade_tables import write_flips
+
+        suggested = f"{self.faces.name} flips.csv"
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export flips"), suggested, "CSV (*.csv)")[0]:
+            self._write(_with_ending(name, ".csv"), write_flips, self.faces, self.workspace.upgrade)
+
+    def _export_order(self) -> None:
+        from facelens.session.upgrade_tables import write_order
+
+        suggested = f"{self.faces.name} backfill.csv"
+        if name := QFileDialog.getSaveFileName(self.window, tr("Export order"), suggested, "CSV (*.csv)")[0]:
+            order = self._upgrade_case()["order"]
+            self._write(_with_ending(name, ".csv"), write_order, self.faces, self.workspace.upgrade, order=order)
+
+    def _upgrade_case(self) -> dict[str, object]:
+        found: dict[str, object] = self.window.panel("upgrade").case()  # type: ignore[attr-defined]
+        return found
+
+    def _upgrade_layout(self) -> None:
+        self.window.apply_layout("upgrade")
+        self.window.stage.show_page("upgrade")
+
+    # -- projection
+
+    def _export_points(self) -> None:
+        from facelens.session.projection_tables import write_points
+
+        suggested, kinds = f"{self.faces.name} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export points"), suggested, kinds)
+        if name:
+            out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
+            change = self._map_look().change
+            self._write(out, write_points, self.faces, self.workspace.projection, change=change)
+
+    def _export_map(self) -> None:
+        suggested = f"{self.faces.name} map.png"
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figure"), suggested, PICTURES)
+        if name:
+            self.export_map(_with_ending(name, "." + kind.split()[0].lower()))
+
+    def export_map(self, out: Path) -> None:
+        """Draw the map as it is coloured on screen."""
+        from facelens.session.drawing import draw_projection
+
+        self._write(out, draw_projection, self.faces, self.workspace.projection, look=self._map_look())
+
+    def _map_look(self) -> Look:
+        found: Look = self.window.panel("projection").look()  # type: ignore[attr-defined]
+        return found
 
     def _write(self, out: Path, call: Callable[..., object], *args: object, **kwargs: object) -> None:
         from facelens.views.examining import write
@@ -575,6 +717,17 @@ class Commands:
         self.window.store.update(
             excluded=np.union1d(workspace.excluded, selection.ids), selection=Selection(current=current)
         )
+
+    def _tags(self):  # type: ignore[no-untyped-def]
+        return self.window.dock_panels["tags"]
+
+    def _tag(self) -> None:
+        self._show_dock("tags")
+        self._tags().line.setFocus()
+
+    def _note(self) -> None:
+        self._show_dock("inspector")
+        self.window.dock_panels["inspector"].marks.note.setFocus()  # type: ignore[attr-defined]
 
     def _copy_paths(self) -> None:
         faces, selection = self.faces, self.workspace.selection

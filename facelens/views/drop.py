@@ -21,7 +21,9 @@ TITLES = {
     "detector": ("Find faces with this detector", "in the open gallery"),
     "vectors": ("Import as vectors", "for the open gallery"),
     "recipe": ("Train this recipe", ""),
+    "workspace": ("Open this workspace", "in the place of what is open"),
     "add": ("Add to the open gallery", "identities are joined by name"),
+    "queries": ("Use as the query set", "its faces are searched for in the open gallery"),
     "pairs": ("Use as the test of the open gallery", "compare the pairs it lists"),
     "scores": ("Import as scores", "for the faces of the open gallery"),
 }
@@ -41,6 +43,7 @@ class DropVeil(QWidget):
         self.problem = ""
         self.targets: tuple[str, ...] = ("open",)
         self.doing = "open"  # the target under the pointer
+        self.matching = False  # whether faces are searched for on the page under it
         self.hide()
 
     @property
@@ -67,6 +70,9 @@ class DropVeil(QWidget):
         elif kind == "recipe":
             self.targets = ("recipe",)
             self.text = " · ".join((self.text, tr("a recipe; nothing starts by itself")))
+        elif kind == "workspace":
+            self.targets = ("workspace",)
+            self.text = " · ".join((self.text, tr("what is open now is kept")))
         elif kind == "vectors":
             self.targets = ("vectors",)
             if not may_add:
@@ -85,7 +91,8 @@ class DropVeil(QWidget):
 
     def _show_gallery(self, path: Path, *, table: bool, may_add: bool) -> None:
         found = readers.recognise(path)
-        self.targets = ("open", *(("add",) if may_add else ()), *(("vectors",) if may_add and table else ()))
+        beside = ("add", *(("queries",) if self.matching else ())) if may_add else ()
+        self.targets = ("open", *beside, *(("vectors",) if may_add and table else ()))
         if found is None:
             self.targets = ("open",)
             self.problem = tr("{name}: no folder of pictures, manifest, pairs.txt or .bin", name=escaped(path.name))

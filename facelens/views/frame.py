@@ -79,6 +79,13 @@ class Switch(Segmented):
         self._offered = [other for other in self._texts if (other in self._offered if other != key else there)]
         self._show()
 
+    def rename(self, key: str, text: str) -> None:
+        """Other words for a choice: a count, for example."""
+        if self._texts[key] != text:
+            self._texts[key] = text
+            self.button(key).setText(text)
+            self._show()
+
     def fold(self, folded: bool) -> None:
         """Segments or a list; the keyboard stays here."""
         if folded != self.folded:

@@ -8,7 +8,7 @@ The grid changes nothing itself: it says what the user wants and shows the Selec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class Marks:
 
     excluded: NDArray[np.bool_] | None = None
     flagged: NDArray[np.bool_] | None = None
+    rejected: NDArray[np.bool_] | None = None
+    rating: NDArray[np.int8] | None = None  # 1 to 5, 0 for none
     verdict: NDArray[np.int8] | None = None  # 1 right, -1 wrong, 0 nothing to say
     refused: NDArray[np.bool_] | None = None
 
@@ -155,9 +157,9 @@ class ThumbnailGrid(QAbstractScrollArea):
 
     def set_marks(self, given: object) -> None:
         """Marks on faces: an object with any of the fields of `Marks`."""
-        names = ("excluded", "flagged", "verdict", "refused")
-        self._marks = Marks(**{name: getattr(given, name, None) for name in names})
+        self._marks = Marks(**{one.name: getattr(given, one.name, None) for one in fields(Marks)})
         self.viewport().update()
+        self._tell_screen_readers()
 
     def set_empty(self, title: str, text: str = "") -> None:
         """What to say when there is no face to show."""
@@ -333,7 +335,7 @@ class ThumbnailGrid(QAbstractScrollArea):
             painter.drawRoundedRect(box.adjusted(-4, -4, 4, 22), 5, 5)
         pixmap = self._thumbnails.get(faces, row, pixels)
         reason = self._thumbnails.broken(face) if pixmap is None else None
-        excluded = _flag(self._marks.excluded, row)
+        excluded = _flag(self._marks.excluded, row) or _flag(self._marks.rejected, row)
         if pixmap is not None:
             picture = portrait.fitted(pixmap, box)
             if excluded:
@@ -353,7 +355,8 @@ class ThumbnailGrid(QAbstractScrollArea):
             painter.drawRoundedRect(QRectF(box.left(), box.bottom() + 9, self._size * 0.5, 6), 3, 3)
             return
         caption = QRectF(box.left(), box.bottom() + CAPTION_GAP, self._size, CAPTION)
-        shown = self._value_text(row)
+        stars = 0 if self._marks.rating is None or self._size <= SMALL else int(self._marks.rating[row])
+        shown = "  ".join(part for part in (f"{stars}★" if stars else "", self._value_text(row)) if part)
         if shown:
             draw_text(painter, caption, shown, "text" if selected else "text3", 10, align="right")
             caption.setRight(caption.right() - text_width(shown, 10) - 5)
@@ -740,6 +743,7 @@ class ThumbnailGrid(QAbstractScrollArea):
             return plural(len(self._ids), "{n} face", "{n} faces") if len(self._ids) else " ".join(self._empty).strip()
         row = int(self._rows[place])
         verdict = 0 if self._marks.verdict is None else int(self._marks.verdict[row])
+        rating = 0 if self._marks.rating is None else int(self._marks.rating[row])
         parts = [
             faces.label(row),
             f"{self._value} {self._value_text(row)}" if self._numbers is not None else "",
@@ -747,6 +751,8 @@ class ThumbnailGrid(QAbstractScrollArea):
             {1: tr("right"), -1: tr("wrong")}.get(verdict, ""),
             tr("excluded") if _flag(self._marks.excluded, row) else "",
             tr("flagged") if _flag(self._marks.flagged, row) else "",
+            tr("rejected") if _flag(self._marks.rejected, row) else "",
+            tr("rated {n}", n=rating) if rating else "",
             tr("refused") if _flag(self._marks.refused, row) else "",
             self._thumbnails.broken(int(self._ids[place])) or "",
             tr("{place} of {count}", place=place + 1, count=len(self._ids)),
@@ -816,7 +822,7 @@ def _among(ids: Ids, known: Ids) -> NDArray[np.bool_]:
     return known[at] == ids
 
 
-def _flag(column: NDArray[np.bool_] | None, row: int) -> bool:
+def _flag(column: NDArray | None, row: int) -> bool:
     return column is not None and bool(column[row])
 
 

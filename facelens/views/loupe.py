@@ -10,7 +10,8 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, Q
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from facelens.images.faceset import FaceSet, Rows
-from facelens.views import icons, theme
+from facelens.session.annotations import FLAGGED, REJECTED, Annotations
+from facelens.views import icons, marks, theme
 from facelens.views.controls import draw_text, label, text_width, tool_button, vertical_rule
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import tr
@@ -30,6 +31,30 @@ class View:
     y: float = 0.5
 
 
+@dataclass(frozen=True)
+class Said:
+    """What was said about one face."""
+
+    flag: int = 0
+    rating: int = 0
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def flag_word(self) -> str:
+        return {FLAGGED: tr("flagged"), REJECTED: tr("rejected")}.get(self.flag, "")
+
+    @property
+    def rating_word(self) -> str:
+        return tr("rated {n}", n=self.rating) if self.rating else ""
+
+
+def said_of(annotations: Annotations, face: int) -> Said:
+    """What was said about a face."""
+    flag, rating = annotations.flags.of(face), annotations.ratings.of(face)
+    return Said(flag, rating, annotations.tags_of(face), annotations.notes.get(face, ""))
+
+
 class Picture(QWidget):
     """One face on the ground of pictures; wheel zooms at the pointer, middle drag or Space + drag moves it."""
 
@@ -43,6 +68,7 @@ class Picture(QWidget):
         self._row: int | None = None
         self._view = View()
         self._landmarks = False
+        self._flag = 0
         self._space = False
         self._grip: QPointF | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -66,6 +92,11 @@ class Picture(QWidget):
     def set_landmarks(self, on: bool) -> None:
         """Draw the five points, where the gallery has them."""
         self._landmarks = on
+        self.update()
+
+    def set_flag(self, flag: int) -> None:
+        """Flagged (1), rejected (-1) or neither (0)."""
+        self._flag = flag
         self.update()
 
     def hold_space(self, held: bool) -> None:
@@ -149,7 +180,13 @@ class Picture(QWidget):
             pixmap = self._thumbnails.get(faces, row, STAND_IN)
         if pixmap is not None:
             place = self._place(pixmap, self._view)
+            painter.setOpacity(marks.REJECTED if self._flag < 0 else 1.0)
             painter.drawPixmap(place, pixmap, QRectF(pixmap.rect()))
+            painter.setOpacity(1.0)
+            if self._flag:
+                corner = place.intersected(QRectF(self.rect())).topLeft()
+                plate = QRectF(corner.x() + 8, corner.y() + 8, 26, 26)
+                (marks.flag if self._flag > 0 else marks.reject)(painter, plate, now)
             if self._landmarks:
                 self._paint_landmarks(painter, now, faces, row, place)
             return
@@ -257,9 +294,9 @@ class _Keys(QWidget):
                 self.step.emit(1)
             case keys.Key_Escape | keys.Key_G:
                 self.closed.emit()
-            case keys.Key_F | keys.Key_0:
+            case keys.Key_F:
                 self.fit()
-            case keys.Key_1:
+            case keys.Key_Z:
                 self.real_size()
             case keys.Key_L:
                 self._toggle_landmarks()
@@ -292,8 +329,10 @@ class Loupe(_Keys):
         self.setAccessibleName(tr("Loupe"))
         self._picture = Picture(thumbnails)
         self._thumbnails = thumbnails
+        self._spoken = ""
         self._name = label(name="title")
         self._file = label(name="sub")
+        self._said = label()
         self._facts = label(name="sub")
         self._file.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._points = tool_button("points", tr("Landmarks (L)"), size=14, checkable=True)
@@ -307,13 +346,14 @@ class Loupe(_Keys):
         row.setSpacing(8)
         row.addWidget(self._name)
         row.addWidget(self._file, 1)
+        row.addWidget(self._said)
         row.addWidget(self._facts)
         row.addWidget(vertical_rule(14))
         for icon, tip, slot in (
             ("chevron-left", tr("Previous face (Left)"), lambda: self.step.emit(-1)),
             ("chevron-right", tr("Next face (Right)"), lambda: self.step.emit(1)),
             ("fit", tr("Fit (F)"), self.fit),
-            ("image", tr("Real pixels (1)"), self.real_size),
+            ("image", tr("Real pixels (Z)"), self.real_size),
         ):
             button = tool_button(icon, tip, size=14)
             button.clicked.connect(lambda *_, slot=slot: slot())
@@ -344,6 +384,14 @@ class Loupe(_Keys):
         self._points.setToolTip(tr("Landmarks (L)") if has_points else tr("This face has no landmarks."))
         self._describe()
 
+    def set_marks(self, said: Said) -> None:
+        """What was said about the face: on the picture, and in words beside its name."""
+        self._picture.set_flag(said.flag)
+        words = ("★" * said.rating, ", ".join(said.tags))
+        self._said.setText("   ".join(filter(None, words)))
+        self._spoken = ", ".join(filter(None, (said.flag_word, said.rating_word, *said.tags)))
+        self._describe()
+
     def _on_view(self, view: View) -> None:
         super()._on_view(view)
         self._describe()
@@ -363,7 +411,8 @@ class Loupe(_Keys):
             percent = f"{100 * scale:.0f}"
             text = tr("{w} × {h} · {percent} %", w=pixmap.width(), h=pixmap.height(), percent=percent)
         self._facts.setText(text)
-        self.setAccessibleDescription(", ".join(t for t in (self._name.text(), self._file.text(), text) if t))
+        told = (self._name.text(), self._file.text(), self._spoken, text)
+        self.setAccessibleDescription(", ".join(t for t in told if t))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -33,22 +33,25 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.errors import NeedsChoice
-from facelens.session import folders
+from facelens.session import folders, keys, shelf
 from facelens.session.actions import ACTIONS, BY_ID, MENUS
+from facelens.session.archive import Layout
 from facelens.session.glance import glance
 from facelens.session.jobs import Job, JobQueue, State
-from facelens.session.settings import Settings
+from facelens.session.settings import SIZES, Settings
 from facelens.session.store import Store
 from facelens.session.workspace import Workspace
-from facelens.views import icons, theme
+from facelens.views import icons, motion, theme
 from facelens.views.bridge import Bridge
 from facelens.views.chips import ModelChip
 from facelens.views.commands import Commands
-from facelens.views.controls import Dock, Segmented, label, tool_button, vertical_rule
+from facelens.views.controls import Dock, Segmented, label, plain_tip, tool_button, vertical_rule
 from facelens.views.docks import DOCKS
 from facelens.views.docks.jobs import progress_text
 from facelens.views.drop import DropVeil
 from facelens.views.finding import FindFaces, Finding
+from facelens.views.hand import Hand
+from facelens.views.keeping import Keeping
 from facelens.views.modelling import Modelling
 from facelens.views.notices import Notices
 from facelens.views.opening import Opening
@@ -56,6 +59,7 @@ from facelens.views.palette import Entry, Palette
 from facelens.views.panel import Desk, Panel
 from facelens.views.panels import PANELS
 from facelens.views.preview import ImportPreview
+from facelens.views.shortcuts import keyed, shortcuts
 from facelens.views.stage import Stage
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import escaped, plural, tr
@@ -67,16 +71,20 @@ AREAS = {
 }
 # Which docks a layout shows. Browse surrounds the stage; the others give it the width.
 LAYOUTS: Mapping[str, tuple[str, ...]] = {
-    "browse": ("sources", "filter", "identities", "inspector", "jobs", "log"),
-    "match": ("inspector",),
+    "browse": ("sources", "filter", "identities", "tags", "inspector", "jobs", "log", "history"),
+    "match": (),
     "upgrade": (),
     "report": (),
 }
 FACE_MENU = (
     ("view.loupe", "view.compare"),
+    ("mark.flag", "mark.reject", "mark.unflag", "mark.tag"),
     ("select.identity", "faces.copy_paths", "faces.exclude"),
     ("figure.export", "data.export"),
 )
+AT_THE_FOOT = ("projection",)  # pages that open under the stage, not at its side
+FOOT = 206  # px, of a page there
+LONGEST = 60  # letters of what would be undone
 PROGRESS_DELAY = 600  # ms before a job is worth a bar in the status line
 
 
@@ -127,7 +135,7 @@ class MainWindow(QMainWindow):
         self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.bridge = Bridge(self)
         self.store = store or Store()
-        self.jobs = JobQueue(post=self.bridge.post)
+        self.jobs = JobQueue(post=self._post)
         self.thumbnails = Thumbnails(quarantined=folders.quarantine(), parent=self)
         self.desk = Desk(
             store=self.store,
@@ -135,18 +143,22 @@ class MainWindow(QMainWindow):
             thumbnails=self.thumbnails,
             settings=settings or Settings.load(),
             act=self.act,
-            open_path=lambda path: self.opening.open(path),
+            open_path=self.open_path,
             notify=lambda error, trace="": self.notices.error(error, trace=trace),
             tell=lambda text: self.statusBar().showMessage(text, 8000),
             say=self._say,
             remember=remember,
         )
+        motion.reduced = self.desk.settings.still
+        keys.use(self.desk.settings.keys)
+        self.hand = Hand(self.desk, self)
         self.modelling = Modelling(self.desk, self)
         self.opening = Opening(
             self.desk,
             choose=self._on_choice,
             opened=self.modelling.look_up_all,
             sampled=self.modelling.load_sample,
+            leaving=lambda: self.keeping.leave(),
         )
         self.finding = Finding(
             self.desk,
@@ -155,6 +167,8 @@ class MainWindow(QMainWindow):
         )
         self.stage = Stage(self.desk)
         self.setCentralWidget(self.stage)
+        self.keeping = Keeping(self)
+        self.keeping.changed.connect(self._show_status)
         self.docks: dict[str, Dock] = {}
         self.dock_panels: dict[str, Panel] = {}
         self._build_docks()
@@ -206,7 +220,7 @@ class MainWindow(QMainWindow):
         for spec in ACTIONS:
             action = QAction(tr(spec.text), self)
             action.setObjectName(spec.id)
-            action.setShortcuts([QKeySequence(keys) for keys in spec.keys])
+            action.setShortcuts([QKeySequence(key) for key in keys.keys_of(spec.id)])
             action.setCheckable(spec.checkable)
             if spec.icon:
                 action.setIcon(icons.icon(spec.icon))
@@ -240,16 +254,21 @@ class MainWindow(QMainWindow):
     def _build_recent(self, menu: QMenu) -> None:
         recent = QMenu(tr("Open recent"), menu)
         recent.setToolTipsVisible(True)
-        recent.triggered.connect(lambda action: self.opening.open(Path(action.data())))
+        recent.triggered.connect(lambda action: self.open_path(Path(action.data())))
         menu.insertMenu(self.actions_by_id["gallery.add"], recent)
 
         def fill() -> None:
             recent.clear()
+            for entry in self.desk.settings.workspaces:
+                action = recent.addAction(escaped(Path(entry.path).name).replace("&", "&&"))
+                action.setToolTip(escaped(entry.path))
+                action.setData(entry.path)
+            recent.addSeparator()
             for entry in self.desk.settings.recent:
                 action = recent.addAction(escaped(entry.name).replace("&", "&&"))
                 action.setToolTip(escaped(entry.path))
                 action.setData(entry.path)
-            if recent.isEmpty():
+            if not [action for action in recent.actions() if not action.isSeparator()]:
                 recent.addAction(tr("Nothing opened yet")).setEnabled(False)
 
         recent.aboutToShow.connect(fill)
@@ -272,8 +291,7 @@ class MainWindow(QMainWindow):
         bar.toggleViewAction().setVisible(False)
         self.layouts = Segmented([(name, tr(name.capitalize())) for name in LAYOUTS], label=tr("Layout"), height=28)
         for name in LAYOUTS:
-            id = f"layout.{name}"
-            self.layouts.button(name).setToolTip(f"{tr(BY_ID[id].text)} ({self.key_of(id)})")
+            keyed(self.layouts.button(name), f"layout.{name}", tr(BY_ID[f"layout.{name}"].text))
         self.layouts.changed.connect(lambda i: self.act(f"layout.{tuple(LAYOUTS)[i]}"))
         self.find_button = QPushButton(
             icons.icon("search", colour="text3"), tr("Find a face, an identity or a command")
@@ -281,7 +299,7 @@ class MainWindow(QMainWindow):
         self.find_button.setObjectName("find")
         self.find_button.setFixedHeight(28)
         self.find_button.setMinimumWidth(330)
-        self.find_button.setToolTip(tr("Find a face, an identity or a command. Ctrl+K"))
+        keyed(self.find_button, "palette.open", tr("Find a face, an identity or a command"))
         self.find_button.clicked.connect(lambda: self.act("palette.open"))
         self.theme_button = tool_button("moon", tr("Switch between light and dark"))
         self.theme_button.clicked.connect(self._on_theme_button)
@@ -293,7 +311,9 @@ class MainWindow(QMainWindow):
         line.setSpacing(7)
         for part in (
             self._tool("gallery.open", "open"),
-            self._tool("gallery.open_file", "folder"),
+            self._tool("workspace.save", "save"),
+            self._tool("history.undo", "undo"),
+            self._tool("history.redo", "redo"),
             vertical_rule(),
             self.layouts,
         ):
@@ -316,15 +336,18 @@ class MainWindow(QMainWindow):
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, bar)
 
     def _tool(self, id: str, icon: str, *, text: str = "") -> QWidget:
-        key = self.key_of(id)
-        button = tool_button(icon, tr(BY_ID[id].text).rstrip("…") + (f" ({key})" if key else ""), text=text)
-        button.clicked.connect(lambda: self.act(id))
         action = self.actions_by_id[id]
-        tip = button.toolTip()
+
+        def tip() -> str:
+            key = self.key_of(id)
+            return action.text().replace("&&", "&").rstrip("…") + (f" ({key})" if key else "")
+
+        button = tool_button(icon, tip(), text=text)
+        button.clicked.connect(lambda: self.act(id))
 
         def follow() -> None:
             button.setEnabled(action.isEnabled())
-            button.setToolTip(tip if action.isEnabled() else action.toolTip())
+            button.setToolTip(plain_tip(tip()) if action.isEnabled() else action.toolTip())
 
         action.changed.connect(follow)
         return button
@@ -352,13 +375,23 @@ class MainWindow(QMainWindow):
         for part in (self.local, vertical_rule(12)):
             bar.addWidget(part)
         bar.add_news(self.selected, vertical_rule(12), self.about)
-        for widget in (self.job_name, self.job_bar):
+        self.saved = label(name="sub")
+        for widget in (self.job_name, self.job_bar, self.saved):
             bar.addPermanentWidget(widget)
             widget.hide()
         self._job_timer = QTimer(self)
         self._job_timer.setSingleShot(True)
         self._job_timer.setInterval(PROGRESS_DELAY)
         self._job_timer.timeout.connect(self._show_job)
+
+    def _post(self, function: Callable[[], object]) -> None:
+        """Run what a job has to report on this thread; none of it is done by hand."""
+
+        def aside() -> None:
+            with self.store.aside():
+                function()
+
+        self.bridge.post(aside)
 
     # -- acting
 
@@ -371,11 +404,25 @@ class MainWindow(QMainWindow):
         self.commands.run(id)
         self._refresh_actions()
 
+    def reduce_motion(self, still: bool) -> None:
+        """Whether things may glide, as the user wants it."""
+        motion.reduced = still
+        self.desk.settle(still=still)
+
     def key_of(self, id: str) -> str:
         """The first shortcut of an action as text, "" for none."""
         action = self.actions_by_id.get(id)
         keys = action.shortcuts() if action is not None else []
         return keys[0].toString(QKeySequence.SequenceFormat.NativeText) if keys else ""
+
+    def set_keys(self, chosen: dict[str, keys.Keys]) -> None:
+        """Other keys for commands; menus, palette and tooltips follow."""
+        keys.use(chosen)
+        self.desk.settle(keys=chosen)
+        for id, action in self.actions_by_id.items():
+            action.setShortcuts([QKeySequence(key) for key in keys.keys_of(id)])
+        shortcuts.changed.emit()
+        self._refresh_actions()
 
     def panel(self, word: str) -> Panel:
         """A panel or the content of a dock, by its word."""
@@ -389,9 +436,14 @@ class MainWindow(QMainWindow):
             action.setEnabled(not reason)
             action.setToolTip(reason or tr(spec.tip) or tr(spec.text))
             action.setStatusTip("")
+        for id, step in (("history.undo", workspace.history.undo), ("history.redo", workspace.history.redo)):
+            words = f"{tr(BY_ID[id].text)} {escaped(step)}".strip()
+            self.actions_by_id[id].setText(_short(words).replace("&", "&&"))
         settings = self.desk.settings
         self.actions_by_id[f"theme.{settings.theme}"].setChecked(True)
+        self.actions_by_id["view.still"].setChecked(settings.still)
         self.actions_by_id[f"layout.{self.layout_name}"].setChecked(True)
+        self.actions_by_id["mark.advance"].setChecked(settings.advance)
         self.layouts.set_value(self.layout_name)
         icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
 
@@ -426,7 +478,12 @@ class MainWindow(QMainWindow):
     def _show_status(self) -> None:
         workspace: Workspace = self.store.workspace
         faces = workspace.faces
-        self.setWindowTitle(f"{faces.name} — FaceLens" if faces is not None else "FaceLens")
+        name = self.keeping.name or (faces.name if faces is not None else "")
+        star = "*" if self.keeping.dirty else ""
+        self.setWindowTitle(f"{escaped(name)}{star} — FaceLens" if name else "FaceLens")
+        self.saved.setText(self.keeping.said)
+        self.saved.setToolTip(plain_tip(escaped(str(self.keeping.path))) if self.keeping.path is not None else "")
+        self.saved.setVisible(bool(self.keeping.said))
         if faces is None:
             self.selected.setText(tr("No gallery"))
             self.about.setText("")
@@ -477,6 +534,28 @@ class MainWindow(QMainWindow):
 
     # -- layouts
 
+    def layout_now(self) -> Layout:
+        """How the window is laid out, for the workspace's file."""
+        state = bytes(self.saveState(len(DOCKS)).data())
+        size = self.stage.panels["gallery"].grid.thumbnail_size  # type: ignore[attr-defined]
+        return Layout(self.layout_name, state, self.stage.word, size)
+
+    def take_layout(self, layout: Layout) -> None:
+        """Lay the window out as a file says; Qt's own bytes only where a window of this user's has made them."""
+        if layout.name in LAYOUTS:
+            self._keep_layout()
+            if layout.state and shelf.own_layout(layout):
+                layouts = {**self.desk.settings.layouts, layout.name: layout.state}
+                self.desk.settings = replace(self.desk.settings, layouts=layouts)
+                self.layout_name = layout.name
+                self.restoreState(QByteArray(layout.state), len(DOCKS))
+            elif layout.name != self.layout_name:
+                self.apply_layout(layout.name)
+        if layout.page in {cls.word for cls in PANELS}:
+            self.stage.show_page(layout.page)
+        if SIZES[0] <= layout.thumbnails <= SIZES[1]:
+            self.stage.panels["gallery"].grid.set_thumbnail_size(layout.thumbnails)  # type: ignore[attr-defined]
+
     def apply_layout(self, name: str) -> None:
         """Show a named layout as the user left it."""
         if self.isVisible():
@@ -498,16 +577,18 @@ class MainWindow(QMainWindow):
         for cls, area in DOCKS:
             self.addDockWidget(AREAS[area], self.docks[cls.word])
         self.splitDockWidget(self.docks["jobs"], self.docks["log"], Qt.Orientation.Horizontal)
+        self.splitDockWidget(self.docks["log"], self.docks["history"], Qt.Orientation.Horizontal)
         for word, dock in self.docks.items():
             dock.setVisible(word in LAYOUTS[name])
         self._size_docks()
 
     def _size_docks(self) -> None:
-        left = [self.docks[word] for word in ("sources", "filter", "identities")]
-        self.resizeDocks(left, [118, 108, 640], Qt.Orientation.Vertical)
+        left = [self.docks[word] for word in ("sources", "filter", "identities", "tags")]
+        self.resizeDocks(left, [112, 104, 300, 300], Qt.Orientation.Vertical)
         self.resizeDocks([left[0], self.docks["inspector"]], [232, 272], Qt.Orientation.Horizontal)
         self.resizeDocks([self.docks["jobs"]], [150], Qt.Orientation.Vertical)
-        self.resizeDocks([self.docks["jobs"], self.docks["log"]], [420, 500], Qt.Orientation.Horizontal)
+        foot = [self.docks[word] for word in ("jobs", "log", "history")]
+        self.resizeDocks(foot, [320, 340, 260], Qt.Orientation.Horizontal)
 
     def _keep_layout(self) -> None:
         state = bytes(self.saveState(len(DOCKS)).data())
@@ -530,12 +611,33 @@ class MainWindow(QMainWindow):
             old.raise_()
             return
         cls = next(cls for cls in PANELS if cls.word == word)
-        dock = Dock(tr(cls.title), name, content=cls(self.desk))
+        panel = cls(self.desk)
+        dock = Dock(tr(cls.title), name, content=panel)
         dock.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if word in AT_THE_FOOT:
+            panel.dress(dock.header)  # type: ignore[attr-defined]
+            self._open_at_foot(dock)
+            return
         self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
         self.splitDockWidget(dock, self.docks["inspector"], Qt.Orientation.Horizontal)
         self.resizeDocks([dock], [420], Qt.Orientation.Horizontal)
         dock.show()
+
+    def _open_at_foot(self, dock: Dock) -> None:
+        """A dock that needs width: under the stage, with what is there in one place beside it."""
+        self.addDockWidget(AREAS["bottom"], dock)
+        foot = [self.docks[word] for word in ("jobs", "log", "history")]
+        foot = [one for one in foot if not one.isFloating() and self.dockWidgetArea(one) == AREAS["bottom"]]
+        if foot:
+            self.splitDockWidget(dock, foot[0], Qt.Orientation.Horizontal)
+            for one in foot[1:]:
+                self.tabifyDockWidget(foot[0], one)
+            if foot[0].isVisible():
+                foot[0].raise_()
+        dock.show()
+        self.resizeDocks([dock], [FOOT], Qt.Orientation.Vertical)
+        if foot and foot[0].isVisible():
+            self.resizeDocks([dock, foot[0]], [640, 340], Qt.Orientation.Horizontal)
 
     def regions(self) -> list[QWidget]:
         """What F6 walks: toolbar, stage tabs, stage body, visible docks."""
@@ -548,6 +650,7 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         if paths and event.source() is None:
+            self.veil.matching = self.stage.word == "match"
             self.veil.show_for(*paths, may_add=self.store.workspace.faces is not None)
             event.acceptProposedAction()
 
@@ -569,6 +672,8 @@ class MainWindow(QMainWindow):
                     self.open_model(path)
         elif paths and doing == "detector":
             self.find_faces(paths[0])
+        elif paths and doing == "workspace":
+            self.keeping.open(paths[0])
         elif paths and doing == "recipe":
             self.open_recipe(paths[0])
         elif paths and doing == "vectors":
@@ -577,8 +682,17 @@ class MainWindow(QMainWindow):
             self.opening.take_scores(paths[0])
         elif paths and doing == "pairs":
             self.opening.take_pairs(paths[0])
+        elif paths and doing == "queries":
+            self.opening.open_queries(paths[0])
         elif paths:
             self.opening.open(paths[0], add=doing == "add")
+
+    def open_path(self, path: Path) -> None:
+        """Open a gallery or a workspace."""
+        if glance(path) == "workspace":
+            self.keeping.open(path)
+        else:
+            self.opening.open(path)
 
     def open_model(self, path: Path) -> None:
         """Show the models and say what the file is; a face detector is no model, and is offered as what it is."""
@@ -636,7 +750,7 @@ class MainWindow(QMainWindow):
             icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self._closing and not self._may_close():
+        if not self._closing and not (self._may_close() and self.keeping.may_close()):
             event.ignore()
             return
         self._closing = True
@@ -646,7 +760,9 @@ class MainWindow(QMainWindow):
         if any(job.request.long for job in self.jobs.running):
             self.hide()  # what was learned is saved first, which may take a moment
         # Work first, widgets after: nothing may report to a widget that is gone.
+        self.keeping.close()
         self.jobs.shutdown()
+        self.hand.close()
         self.bridge.close()
         for stop in self._stop:
             stop()
@@ -677,3 +793,8 @@ class MainWindow(QMainWindow):
 
     def sizeHint(self) -> QSize:
         return QSize(1440, 900)
+
+
+def _short(words: str) -> str:
+    """For a menu: a filter may be as long as one likes."""
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

@@ -80,7 +80,8 @@ class MatchControls(QWidget):
         flow.addWidget(together(label(tr("Solver"), name="sub"), self.solver))
         flow.addWidget(self.epsilon_row)
         flow.addWidget(together(label(tr("Shortlist"), name="sub"), self.shortlist))
-        flow.addWidget(together(label(tr("Model"), name="sub"), self.model))
+        self.model_row = together(label(tr("Model"), name="sub"), self.model)
+        flow.addWidget(self.model_row)
         self.occluder = tool_button("brush", tr("Paint on the query"), text=tr("Occlude"), checkable=True)
         self.occluder.toggled.connect(self.occlude)
         self.export = tool_button("export", tr("Figures, or the ranking as a table"), text=tr("Figure"))
@@ -138,6 +139,7 @@ class MatchControls(QWidget):
         names = [(name, name) for name in workspace.features if workspace.has_patches(name)]
         self._fill(self.grid, choices, (plan.layer, plan.grid))
         self._fill(self.model, names, plan.model)
+        self.model_row.setVisible(len(names) > 1)
         self.solver.setCurrentIndex(self.solver.findData(plan.solver))
         self.shortlist.setCurrentIndex(self.shortlist.findData(plan.shortlist))
         for combo in (self.solver, self.shortlist):

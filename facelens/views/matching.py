@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from facelens.session import folders
 from facelens.session.jobs import Request
 from facelens.session.workspace import Workspace
-from facelens.words import tr
+from facelens.words import escaped, tr
 
-SEARCH, SWEEP = "match", "sweep"  # slots
+if TYPE_CHECKING:
+    from facelens.session.ground import Ground
+
+SEARCH, SWEEP, QUERIES = "match", "sweep", "query vectors"  # slots
 
 
-def given(workspace: Workspace) -> dict[str, Any]:
-    """What every search by patches needs: vectors, the model's file, and where maps are kept."""
+def ground(workspace: Workspace) -> Ground:
+    """Where is searched now, and by which model."""
     from facelens.features.patching import Model
+    from facelens.session.ground import Ground
     from facelens.views.modelling import consent_book
 
     plan = workspace.resolved_match
     seen = workspace.inspection(plan.model)
-    assert seen is not None
-    return {
-        "features": workspace.features[plan.model],
-        "model": Model(seen.path, seen.card, consent_book()),
-        "folder": folders.cache() / "patches",
-        "quarantined": folders.quarantine(),
-    }
+    assert seen is not None and workspace.faces is not None
+    return Ground(
+        workspace.faces,
+        workspace.features[plan.model],
+        Model(seen.path, seen.card, consent_book()),
+        folders.cache() / "patches",
+        excluded=workspace.excluded,
+        queries=workspace.queries,
+        asking=workspace.queries_features,
+        quarantined=folders.quarantine(),
+    )
+
+
+def queries_request(workspace: Workspace, root: Path) -> Request | None:
+    """What gives the queries of another gallery their vectors, which are kept under `root`."""
+    from facelens.session import match_queries
+
+    if workspace.queries is None or not workspace.resolved_match.model:
+        return None
+    return Request(
+        title=tr("Embed {name}", name=escaped(workspace.queries.name)),
+        call=match_queries.embed,
+        args=(workspace.queries, ground(workspace).model),
+        kwargs={"root": root, "quarantined": folders.quarantine()},
+        slot=QUERIES,
+    )
 
 
 def search_request(workspace: Workspace) -> Request | None:
@@ -37,8 +61,8 @@ def search_request(workspace: Workspace) -> Request | None:
     return Request(
         title=tr("Search by patches"),
         call=matching.search,
-        args=(workspace.faces, workspace.query, workspace.resolved_match),
-        kwargs={**given(workspace), "occlusion": workspace.occlusion, "excluded": workspace.excluded},
+        args=(ground(workspace), workspace.query, workspace.resolved_match),
+        kwargs={"occlusion": workspace.occlusion},
         slot=SEARCH,
         short=True,
     )
@@ -51,8 +75,8 @@ def explain_request(workspace: Workspace, gallery: int, *, slot: str) -> Request
     return Request(
         title=tr("Explain a match"),
         call=matching.explain,
-        args=(workspace.faces, workspace.query, gallery, workspace.resolved_match),
-        kwargs={**given(workspace), "occlusion": workspace.occlusion},
+        args=(ground(workspace), workspace.query, gallery, workspace.resolved_match),
+        kwargs={"occlusion": workspace.occlusion},
         slot=slot,
         short=True,
     )
@@ -67,8 +91,8 @@ def sweep_request(workspace: Workspace) -> Request | None:
     return Request(
         title=tr("Search for all faces"),
         call=matching.sweep,
-        args=(workspace.faces, workspace.resolved_match),
-        kwargs={**given(workspace), "occlusion": workspace.occlusion, "excluded": workspace.excluded},
+        args=(ground(workspace), workspace.resolved_match),
+        kwargs={"occlusion": workspace.occlusion},
         slot=SWEEP,
         unit=tr("queries"),
     )

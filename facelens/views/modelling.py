@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 SAMPLE_PAIR = ("old", "lce")  # of the sample checkpoints, those that are compared first
 SAMPLE_ENSEMBLE = ("new", "plain", "residual")  # those that are put together; the first one asks
+SAMPLE_UPPER = "plain"  # of the ensemble, the one that is what an upgrade could reach
 SAMPLE_PARTS = ("universal", "divided", "undivided")  # those that are looked at part by part
+SAMPLE_UPGRADES = ("bct", "l2")  # other upgrades of old, to compare with
 
 
 def vectors_root(desk: Desk) -> Path:
@@ -63,9 +65,19 @@ class Modelling:
     # -- a file becomes a model
 
     def load(
-        self, path: Path, *, card: Card | None = None, architecture: str = "", network: str = "", then: str = ""
+        self,
+        path: Path,
+        *,
+        card: Card | None = None,
+        architecture: str = "",
+        network: str = "",
+        then: str = "",
+        ended: Callable[[str], None] | None = None,
     ) -> None:
-        """Say what the file is, in the worker, and list it; `then` is told as a message when it worked."""
+        """Say what the file is, in the worker, and list it; `then` is told as a message when it worked.
+
+        `ended` is told why it is not listed, "" where it is; a failure is then not shown here.
+        """
         path = path.absolute()
         request = Request(
             title=tr("Read {name}", name=escaped(path.name)),
@@ -81,7 +93,9 @@ class Modelling:
             unit="bytes",
             short=True,
         )
-        self.desk.jobs.submit(request, then=lambda job: self._on_inspected(job, path, card=card, said=then))
+        self.desk.jobs.submit(
+            request, then=lambda job: self._on_inspected(job, path, card=card, said=then, ended=ended)
+        )
 
     def load_all(self, paths: Sequence[Path], *, then: Callable[[], None] = lambda: None) -> None:
         """List files of our own, in their order; `then` is called when they are there."""
@@ -104,15 +118,21 @@ class Modelling:
 
         self.desk.jobs.submit(request, then=done)
 
-    def _on_inspected(self, job: Job, path: Path, *, card: Card | None, said: str) -> None:
+    def _on_inspected(
+        self, job: Job, path: Path, *, card: Card | None, said: str, ended: Callable[[str], None] | None = None
+    ) -> None:
         if isinstance(job.error, NeedsChoice) and isinstance(job.error.options, dict):
-            self._ask_consent(job.error, path, card=card)
+            self._ask_consent(job.error, path, card=card, ended=ended)
+        elif job.state is State.FAILED and ended is not None:
+            ended(job.error.message if isinstance(job.error, FaceLensError) else tr("It could not be read."))
         elif job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         elif job.state is State.DONE:
             self._put(job.result)  # type: ignore[arg-type]
             if said:
                 self.desk.tell(said)
+            if ended is not None:
+                ended("")
 
     def _put(self, found: Inspection) -> None:
         workspace = self.desk.workspace
@@ -168,10 +188,13 @@ class Modelling:
         if all(members):
             self._put_together(members)
             self._embed_missing(members)
+            upper = members[SAMPLE_ENSEMBLE.index(SAMPLE_UPPER)]
+            plan = replace(self.desk.workspace.upgrade_plan, upper=upper, far=1e-2, fpir=1e-1)
+            self.desk.store.update(upgrade_plan=plan, initiator=self)
 
     def _on_rest(self) -> None:
         self._show(self.desk.workspace.model_b)
-        self._embed_missing(self._sampled(*SAMPLE_PARTS))
+        self._embed_missing(self._sampled(*SAMPLE_PARTS, *SAMPLE_UPGRADES))
 
     def _put_together(self, members: Sequence[str]) -> None:
         """The sample ensemble, with the transforms that come with it."""
@@ -210,13 +233,15 @@ class Modelling:
             changes["faces"] = with_model_columns(workspace.faces, features, stored)
         if name in (*workspace.ensemble.members, workspace.ensemble.target):
             changes["ensemble"] = workspace.ensemble.renamed(name, to)
-        for plan in ("parts_plan", "learners_plan", "projection_plan", "match_plan"):
+        for plan in ("parts_plan", "learners_plan", "projection_plan", "match_plan", "upgrade_plan"):
             changes[plan] = getattr(workspace, plan).renamed(name, to)
         if not keep and workspace.resolved_parts.model == name:
             changes |= {"left_out": (), "part": 0}
         return changes
 
-    def _ask_consent(self, error: NeedsChoice, path: Path, *, card: Card | None) -> None:
+    def _ask_consent(
+        self, error: NeedsChoice, path: Path, *, card: Card | None, ended: Callable[[str], None] | None = None
+    ) -> None:
         from facelens.features.checkpoint import ConsentBook
 
         digest = str(error.options["consent"])  # type: ignore[index]
@@ -232,7 +257,9 @@ class Modelling:
             except FaceLensError as problem:
                 self.desk.notify(problem)
                 return
-            self.load(path, card=card)
+            self.load(path, card=card, ended=ended)
+        elif ended is not None:
+            ended(error.message)
 
     def ask(self, text: str, detail: str, *, yes: str, no: str) -> bool:
         """A question whose default is no."""

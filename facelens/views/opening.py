@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from facelens.errors import InputError, NeedsChoice
+from facelens.errors import FaceLensError, InputError, NeedsChoice
 from facelens.images import readers
 from facelens.images.faceset import FaceSet
 from facelens.images.protocol import Protocol
@@ -18,7 +18,7 @@ from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Recent
-from facelens.session.workspace import PLAN, Arrangement, Source, for_another_gallery
+from facelens.session.workspace import PLAN, Arrangement, Source, Table, for_another_gallery
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -37,20 +37,33 @@ class Opening:
         choose: Callable[[NeedsChoice, Callable[[Mapping[str, str]], None]], None],
         opened: Callable[[], None] = lambda: None,
         sampled: Callable[[], None] = lambda: None,
+        leaving: Callable[[], None] = lambda: None,
     ) -> None:
-        """`choose` asks the user, `opened` is called when another gallery is there, `sampled` when it is the sample."""
+        """`choose` asks the user, `opened` is called when another gallery is there, `sampled` when it is the sample.
+
+        `leaving` is called before the open gallery, or none, gives way to another one.
+        """
         self.desk = desk
         self._choose = choose
-        self._opened, self._sampled = opened, sampled
+        self._opened, self._sampled, self._leaving = opened, sampled, leaving
 
     def sample(self) -> None:
         """Open the gallery that comes with FaceLens."""
         self.open(sample_data())
 
     def open(
-        self, path: Path, *, kind: str | None = None, options: Mapping[str, str] | None = None, add: bool = False
+        self,
+        path: Path,
+        *,
+        kind: str | None = None,
+        options: Mapping[str, str] | None = None,
+        add: bool = False,
+        then: Callable[[str], None] | None = None,
     ) -> None:
-        """Read what lies at `path` and show it; with `add`, join it to the open gallery."""
+        """Read what lies at `path` and show it; with `add`, join it to the open gallery.
+
+        `then` is told why it could not be opened, "" where it is open; nobody is asked or told anything else.
+        """
         found = readers.recognise(path)
         small = found is None or found.pictures < SMALL
         request = Request(
@@ -63,11 +76,15 @@ class Opening:
             unit=tr("pictures"),
         )
         self.desk.jobs.submit(
-            request, then=lambda job: self._on_read(job, path, kind=found.kind if found else "", add=add)
+            request, then=lambda job: self._on_read(job, path, kind=found.kind if found else "", add=add, then=then)
         )
 
-    def _on_read(self, job: Job, path: Path, *, kind: str, add: bool) -> None:
-        if isinstance(job.error, NeedsChoice):
+    def _on_read(
+        self, job: Job, path: Path, *, kind: str, add: bool, then: Callable[[str], None] | None = None
+    ) -> None:
+        if then is not None and job.state is State.FAILED:
+            then(job.error.message if isinstance(job.error, FaceLensError) else tr("It could not be read."))
+        elif isinstance(job.error, NeedsChoice):
             self._choose(job.error, lambda options: self.open(path, options=options, add=add))
         elif job.state is State.FAILED:
             self._forget(path)
@@ -75,9 +92,11 @@ class Opening:
         elif job.state is State.DONE:
             reading = job.result
             assert isinstance(reading, readers.Reading)
-            self._show(reading, Source(path, reading.faces.name, len(reading.faces), kind), add=add)
+            self._show(reading, Source(path, reading.faces.name, len(reading.faces), kind), add=add, then=then)
 
-    def _show(self, reading: readers.Reading, source: Source, *, add: bool) -> None:
+    def _show(
+        self, reading: readers.Reading, source: Source, *, add: bool, then: Callable[[str], None] | None = None
+    ) -> None:
         faces, before = reading.faces, self.desk.workspace.faces
         if source.path == sample_data():
             faces, source = replace(faces, name=tr("Sample gallery")), replace(source, name=tr("Sample gallery"))
@@ -85,10 +104,15 @@ class Opening:
             try:
                 faces = tasks.joined(before, faces)
             except InputError as error:
-                self.desk.notify(error)
+                then(error.message) if then is not None else self.desk.notify(error)
                 return
+        if then is None and not add:
+            self._leaving()
+        opened = (reading.faces.opened,) if reading.faces.opened is not None else ()
         self.desk.store.update(
             faces=faces,
+            galleries=(*self.desk.workspace.galleries, *opened) if add else opened,
+            tables=self.desk.workspace.tables if add else (),
             protocol=reading.protocol if not add else self.desk.workspace.protocol,
             source=source,
             notes=reading.notes,
@@ -97,14 +121,67 @@ class Opening:
             arrangement=Arrangement(),
             selection=Selection(),
             initiator=self,
-            **{**for_another_gallery(self.desk.workspace), **_asked(reading.protocol if not add else None)},
+            **{
+                **for_another_gallery(self.desk.workspace),
+                **_asked(reading.protocol if not add else None),
+                **(self._said() if add else {}),  # ids of the first stay, and so what was said of them
+            },
         )
         if not add:
             self._remember(source)
         self._opened()
         self.check()
-        if source.path == sample_data() and not add:
+        if then is not None:
+            then("")
+        elif source.path == sample_data() and not add:
             self._sampled()
+
+    def _said(self) -> dict[str, object]:
+        workspace = self.desk.workspace
+        return {"annotations": workspace.annotations, "subsets": workspace.subsets}
+
+    def open_queries(self, path: Path, *, options: Mapping[str, str] | None = None) -> None:
+        """Search the open gallery for the faces of the one at `path`."""
+        from facelens.session import match_queries
+
+        faces = self.desk.workspace.faces
+        if faces is None:
+            return
+        found = readers.recognise(path)
+        request = Request(
+            title=tr("Open {name}", name=escaped(path.name or str(path))),
+            call=match_queries.read,
+            args=(path, faces.identity.names),
+            kwargs={"options": options},
+            slot="open queries",
+            place="thread" if found is None or found.pictures < SMALL else "process",
+            unit=tr("pictures"),
+        )
+        self.desk.jobs.submit(request, then=lambda job: self._on_queries(job, path, faces))
+
+    def _on_queries(self, job: Job, path: Path, of: FaceSet) -> None:
+        from facelens.session.match_queries import first
+
+        now = self.desk.workspace.faces
+        if now is None or (now.root, now.digest) != (of.root, of.digest):
+            return  # another gallery was opened meanwhile
+        if isinstance(job.error, NeedsChoice):
+            self._choose(job.error, lambda options: self.open_queries(path, options=options))
+        elif job.state is State.FAILED:
+            self.desk.notify(job.error, trace=job.trace)
+        elif job.state is State.DONE:
+            reading = job.result
+            assert isinstance(reading, readers.Reading)
+            queries = reading.faces
+            with self.desk.store.by_hand():
+                self.desk.store.update(queries=queries, query=first(now, queries), occlusion=None, initiator=self)
+            n = plural(len(queries), "{n} query", "{n} queries")
+            title = tr("{name}: {n}", name=escaped(queries.name), n=n)
+            if reading.notes:
+                self.desk.say(title, " ".join(reading.notes))
+            else:
+                self.desk.tell(tr("{what}, searched for in {gallery}.", what=title, gallery=escaped(now.name)))
+            self.desk.act("match.show")
 
     def take_pairs(self, path: Path) -> None:
         """Use the pairs that a file lists as the test of the open gallery."""
@@ -118,9 +195,9 @@ class Opening:
             slot="pairs file",
             place="thread",
         )
-        self.desk.jobs.submit(request, then=lambda job: self._on_pairs(job, faces))
+        self.desk.jobs.submit(request, then=lambda job: self._on_pairs(job, faces, path))
 
-    def _on_pairs(self, job: Job, of: FaceSet) -> None:
+    def _on_pairs(self, job: Job, of: FaceSet, path: Path) -> None:
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         workspace = self.desk.workspace
@@ -129,12 +206,14 @@ class Opening:
         protocol = job.result
         assert isinstance(protocol, Protocol) and protocol.pairs is not None
         plan = replace(workspace.plan, protocol=protocol.name)
-        self.desk.store.update(protocol=protocol, plan=plan, evaluated=(), initiator=self)
+        others = tuple(one for one in workspace.tables if one.kind != "pairs")  # a gallery has one test
+        tables = (*others, Table(path.absolute(), "pairs"))
+        self.desk.store.update(protocol=protocol, plan=plan, evaluated=(), tables=tables, initiator=self)
         n = len(protocol.pairs)
         said = plural(n, "{n} pair", "{n} pairs")
         self.desk.tell(" ".join([tr("The test is {name}: {pairs}.", name=protocol.name, pairs=said), *protocol.notes]))
 
-    def take_scores(self, path: Path) -> None:
+    def take_scores(self, path: Path, *, quietly: bool = False) -> None:
         """Give the faces of the open gallery the numbers that a table has for them, as columns."""
         faces = self.desk.workspace.faces
         if faces is None:
@@ -147,9 +226,9 @@ class Opening:
             slot=f"scores:{path}",
             place="thread" if small else "process",
         )
-        self.desk.jobs.submit(request, then=lambda job: self._on_scores(job, faces, path))
+        self.desk.jobs.submit(request, then=lambda job: self._on_scores(job, faces, path, quietly=quietly))
 
-    def _on_scores(self, job: Job, of: FaceSet, path: Path) -> None:
+    def _on_scores(self, job: Job, of: FaceSet, path: Path, *, quietly: bool) -> None:
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         faces = self.desk.workspace.faces
@@ -157,7 +236,10 @@ class Opening:
             return
         found: tasks.Scores = job.result  # type: ignore[assignment]
         report = found.report
-        self.desk.store.update(faces=faces.with_columns(found.columns), initiator=self)
+        tables = tuple(dict.fromkeys((*self.desk.workspace.tables, Table(path.absolute(), "scores"))))
+        self.desk.store.update(faces=faces.with_columns(found.columns), tables=tables, initiator=self)
+        if quietly:
+            return
         counted = plural(len(found.columns), "{n} score", "{n} scores")
         title = tr("{scores} from {name}", scores=counted, name=escaped(path.name))
         text = " ".join([report.sentence(), *report.notes])
@@ -197,9 +279,12 @@ class Opening:
             initiator=self,
         )
 
-    def close(self) -> None:
+    def close(self, *, leaving: bool = True) -> None:
         """Put the gallery away; nothing on disk changes."""
+        if leaving:
+            self._leaving()
         self.desk.jobs.cancel_slot("open")
+        self.desk.jobs.cancel_slot("open queries")
         self.desk.jobs.cancel_slot("doctor")
         self.desk.jobs.cancel_slot("align")
         for job in self.desk.jobs.jobs:
@@ -209,6 +294,8 @@ class Opening:
             faces=None,
             protocol=None,
             source=None,
+            galleries=(),
+            tables=(),
             notes=(),
             diagnosis=None,
             excluded=np.zeros(0, np.int64),

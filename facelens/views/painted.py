@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QHideEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from facelens.images.faceset import Ids
+from facelens.images.faceset import FaceSet, Ids
 from facelens.session.selection import Mode, Selection
 from facelens.views import portrait, theme
 from facelens.views.hover import DELAY, HoverCard, Line
@@ -54,6 +54,11 @@ class PaintedFaces(Panel):
     def selection(self) -> Selection:
         return self.desk.workspace.selection
 
+    @property
+    def painted_faces(self) -> FaceSet | None:
+        """Whose faces are painted."""
+        return self.desk.workspace.faces
+
     def look(self, face: int) -> None:
         """Make a face the current one."""
         self.desk.store.update(selection=self.selection.looking_at(face), initiator=self)
@@ -72,7 +77,7 @@ class PaintedFaces(Panel):
 
     def paint_face(self, painter: QPainter, face: int, box: QRectF, *, refused: bool = False) -> None:
         """A face, or an empty block where the gallery has it no longer."""
-        faces = self.desk.workspace.faces
+        faces = self.painted_faces
         row = faces.row_of(face) if faces is not None else None
         if faces is None or row is None:
             portrait.absent(painter, box, broken=False)
@@ -125,7 +130,7 @@ class PaintedFaces(Panel):
         self.update()
 
     def _show_card(self) -> None:
-        faces = self.desk.workspace.faces
+        faces = self.painted_faces
         row = faces.row_of(self.hovered) if faces is not None else None
         if faces is None or row is None or self._under is None or QApplication.activePopupWidget() is not None:
             return

@@ -28,8 +28,7 @@ from facelens.views import icons, theme
 from facelens.views.controls import draw_text, text_width
 from facelens.words import escaped, tr
 
-ENTRY = Qt.ItemDataRole.UserRole
-WIDTH, MOST = 560, 90
+WIDTH = 560
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,8 @@ def entries(typed: str, workspace: Workspace, keys: Callable[[str], str]) -> lis
         wanted = " ".join(words).replace(" ", "_")
         names = [name for name in faces.identity.names if wanted in name.lower().replace(" ", "_")][:12]
         lines += [Entry(escaped(name).replace("_", " "), "identity", name) for name in names]
-        if len(lines) < MOST:
-            lines += _pictures(faces, typed.strip())
-    return lines[:MOST]
+        lines += _pictures(faces, typed.strip())
+    return lines
 
 
 def _pictures(faces: FaceSet, typed: str) -> list[Entry]:
@@ -88,11 +86,15 @@ def _pictures(faces: FaceSet, typed: str) -> list[Entry]:
 
 
 class _Line(QStyledItemDelegate):
+    def __init__(self, parent: QListWidget, entries: list[Entry]) -> None:
+        super().__init__(parent)
+        self._entries = entries
+
     def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
-        return QSize(200, 44 if index.data(ENTRY).reason else 30)  # type: ignore[attr-defined]
+        return QSize(200, 44 if self._entries[index.row()].reason else 30)  # type: ignore[attr-defined]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
-        entry: Entry = index.data(ENTRY)  # type: ignore[attr-defined]
+        entry = self._entries[index.row()]  # type: ignore[attr-defined]
         look, box = theme.current(), QRectF(option.rect)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -157,7 +159,8 @@ class Palette(QFrame):
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)
         self.list = QListWidget()
-        self.list.setItemDelegate(_Line(self.list))
+        self.entries: list[Entry] = []  # row by row; none lies in the list itself: Qt would let go of it once too often
+        self.list.setItemDelegate(_Line(self.list, self.entries))
         self.list.setAccessibleName(tr("Matches"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.itemClicked.connect(lambda _: self._run())
@@ -193,28 +196,23 @@ class Palette(QFrame):
             self._came_from.setFocus()
 
     def _fill(self, typed: str) -> None:
+        found = entries(typed, self._workspace(), self._keys)
+        nothing = Entry(tr("Nothing fits {typed}", typed=typed), "command", None, reason=tr("Try a part of a name."))
         self.list.clear()
-        for entry in entries(typed, self._workspace(), self._keys):
-            item = QListWidgetItem(entry.text)
-            item.setData(ENTRY, entry)
+        self.entries[:] = found or [nothing]
+        for entry in self.entries:
+            item = QListWidgetItem(entry.text if found else "")
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.text}, {entry.reason or entry.key or entry.kind}")
+            if not found:
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(item)
         self._fit()
-        if self.list.count():
+        if found:
             self.list.setCurrentRow(0)
-        else:
-            nothing = QListWidgetItem("")
-            nothing.setData(
-                ENTRY,
-                Entry(tr("Nothing fits {typed}", typed=typed), "command", None, reason=tr("Try a part of a name.")),
-            )
-            nothing.setFlags(Qt.ItemFlag.NoItemFlags)
-            self.list.addItem(nothing)
-            self._fit()
 
     def _run(self) -> None:
-        item = self.list.currentItem()
-        entry = item.data(ENTRY) if item is not None else None
+        row = self.list.currentRow()
+        entry = self.entries[row] if row >= 0 else None
         if entry is None or entry.target is None or entry.reason:
             return
         self.close_palette()

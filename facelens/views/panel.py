@@ -34,6 +34,7 @@ class Desk:
     say: Callable[..., object] = lambda title, text="", action="": None  # show a card that may lead to an action
     vectors: Path | None = None  # where vectors are kept; None: in the cache
     remember: bool = True  # False in the tour: the user's own settings are neither shown nor changed
+    asked: dict[str, tuple[object, ...]] = field(default_factory=dict)  # what is being answered, by the slot of its job
     _listeners: list[Listener] = field(default_factory=list)
 
     def settle(self, **changes: object) -> None:
@@ -114,7 +115,8 @@ class Panel(QWidget):
             self.refresh(stale)
 
     def showEvent(self, event: QShowEvent) -> None:
-        self._catch_up()
+        with self.desk.store.aside():  # what a panel makes of the selection when it comes is no step
+            self._catch_up()
         super().showEvent(event)
 
     def close_panel(self) -> None:

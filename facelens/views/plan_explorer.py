@@ -6,7 +6,7 @@ frees it, arrows walk the patches, Tab goes from view to view, and in the plan a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from facelens.views.frame import Switch
 from facelens.views.patch_view import walked
 from facelens.views.plan_controls import PlanControls, PlanLook
 from facelens.views.plan_places import VIEWS
-from facelens.views.plan_sheet import OTHER, SIDES, Array, Patch, PlanSheet, small
+from facelens.views.plan_sheet import OTHER, SIDES, Array, Heat, Patch, PlanSheet, small
 from facelens.words import number, tr
 
 BESIDE = 60  # px of words beside a switch that is not folded
@@ -143,16 +143,17 @@ class PlanExplorer(QWidget):
         self._arrange()
         self._follow()
 
-    def set_heat(self, values: Array | None, title: str, *, kind: str = "") -> None:
+    def set_heat(self, values: Array | None, titles: Sequence[str] = (), *, told: str = "", kind: str = "") -> None:
         """Lay how much each patch of the query counts, (P,), over it; None: that cannot be told.
 
-        `kind` is "occlusion" or "gradient", not named the chosen one; below 0 is shown as nothing, NaN hatched.
+        `kind` is "occlusion" or "gradient", not named the chosen one; below 0 is shown as nothing, NaN hatched. Of the
+        `titles` the first that has room stands above it; `told` is said below the faces while no patch is chosen.
         """
         kind = kind or self.over.value()
         if values is None:
             self.clear_heat()
         elif self.sheet is not None and kind != "weights":
-            self.sheet.heats[kind] = (np.asarray(values, np.float64), title)
+            self.sheet.heats[kind] = Heat(np.asarray(values, np.float64), tuple(titles), told)
             self._repaint()
 
     def clear_heat(self) -> None:
@@ -214,7 +215,9 @@ class PlanExplorer(QWidget):
             told = tr("EMD {emd}", emd=number(shown.emd, 3))
             if shown.gap >= 0.0005:
                 told += " · " + tr("at most {gap} above the least", gap=number(shown.gap, 3))
-            return tr("No patch chosen"), told, tr("Hover a patch to see where its mass goes; a click keeps it")
+            heat = self.sheet.heats.get(self.over.value())
+            hint = tr("Hover a patch to see where its mass goes; a click keeps it")
+            return tr("No patch chosen"), told, heat.told if heat is not None and heat.told else hint
         side, patch = current
         mass = float((shown.u if side == "query" else shown.v)[patch])
         cost = float(shown.costs.sum(1 if side == "query" else 0)[patch])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, log10
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,18 @@ Patch = tuple[str, int]  # "query" or "gallery", and which
 
 SIDES = {view: "gallery" if view.startswith("gallery") else "query" for view in VIEWS if view != "plan"}
 OTHER = {"query": "gallery", "gallery": "query"}
-NAMED = ("gallery", "query weights")  # whose names are cut rather than left out
+NAMED = ("gallery",)  # whose names are cut rather than left out
 SPAN = 0.2  # of weights over their average: colours tell no smaller differences apart
 VEIL, UNLIT = 0.3, 0.6
 BAR = 48  # px of the colours in a key
+
+
+class Heat(NamedTuple):
+    """How much each patch of the query counts."""
+
+    values: Array  # (P,)
+    titles: tuple[str, ...]  # the longest first
+    told: str  # whether it can be believed
 
 
 class PlanSheet:
@@ -67,7 +76,7 @@ class PlanSheet:
         self.look = PlanLook()
         self.over = "weights"  # or a kind of `heats`
         self.cells = "flow"  # "cost", "distance"
-        self.heats: dict[str, tuple[Array, str]] = {}  # how much patches of the query count, and the title
+        self.heats: dict[str, Heat] = {}  # how much patches of the query count
         self._warmed: dict[tuple[object, ...], QImage] = {}
         self.arrange(1, 1, lower=False)
 
@@ -117,7 +126,7 @@ class PlanSheet:
         """What lies over a face, in averages: masses, or how much patches count."""
         values = self.shown.v if view == "gallery weights" else self.shown.u
         if view == "query weights" and self.over in self.heats:
-            values = np.maximum(self.heats[self.over][0], 0.0)
+            values = np.maximum(self.heats[self.over].values, 0.0)
         total = float(np.nansum(values))
         return values * (np.isfinite(values).sum() / total) if total > 0 else values * 0.0
 
@@ -143,9 +152,9 @@ class PlanSheet:
             size = f"{rows} × {columns}"
             return (f"{self.names['query']} · {size}", tr("{size} patches", size=size), size)
         if view == "query weights" and self.over != "weights":
-            return (self.heats[self.over][1] if self.over in self.heats else tr("working…"),)
+            return (*self.heats[self.over].titles, "") if self.over in self.heats else (tr("working…"),)
         if view in ("query weights", "gallery weights"):
-            return (self.names["weighting"],)
+            return (self.names["weighting"], "")
         if view == "plan":
             return (tr("{size}, rows = query", size=f"{P} × {G}"), f"{P} × {G}")
         return (tr("gallery patches, moved"), tr("moved")) if view == "flow" else (self.names["gallery"],)
@@ -207,7 +216,9 @@ class PlanSheet:
             ends = (small(low), f"{small(high)} {unit}")
         else:
             low, high = self.limits()
-            ends = (number(low, 2), tr("{times} × average", times=number(high, 2)))
+            said = number(low, 2), tr("{times} × average", times=number(high, 2)), f"{number(high, 2)} ×"
+            room = line.width() - text_width(said[0], 10) - BAR - 10
+            ends = (said[0], said[1] if text_width(said[1], 10) <= room else said[2])
         x = line.left() + text_width(ends[0], 10) + 5
         draw_text(painter, line, ends[0], "text3", 10)
         ramp = heat.picture(np.linspace(0, 1, 64)[None], 0.0, 1.0, colours=self.look.colours)

@@ -11,14 +11,16 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
+    QMenu,
     QPushButton,
     QSpinBox,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from facelens.analyses.parts import Layout
-from facelens.analyses.plan import CURRENT, METRICS, PROJECTIONS, ProjectionPlan
+from facelens.analyses.plan import CURRENT, METRICS, PROJECTIONS, SPACES, ProjectionPlan
 from facelens.analyses.projection import NAMES
 from facelens.figures.part_words import part_name
 from facelens.session.workspace import Workspace
@@ -39,7 +41,13 @@ METHOD_WORDS = {
     "umap": "Who is whose neighbour. Distances between far groups mean little",
     "tsne": "Who is whose neighbour, as the paper draws it. Distances between groups mean nothing",
 }
+SPACE_WORDS = {
+    "auto": ("auto", "Fitted together where vectors of both models can be compared, else each by itself and turned"),
+    "joint": ("fitted on both", "One fit on the vectors of both models"),
+    "aligned": ("aligned", "Each model by itself; the second is turned, mirrored and scaled onto the first"),
+}
 ALL = -2  # in the list of parts: all of them
+EXPORTS = (("projection.figure", "Export figure…"), ("projection.export", "Export points…"))
 
 
 class Parameters(QFrame):
@@ -60,6 +68,11 @@ class Parameters(QFrame):
         for metric in METRICS:
             self.distance.addItem(tr(metric), metric)
         self.distance.activated.connect(lambda _: self.planned.emit({"metric": self.distance.currentData()}))
+        self.space = QComboBox()
+        for key in SPACES:
+            self.space.addItem(tr(SPACE_WORDS[key][0]), key)
+            self.space.setItemData(self.space.count() - 1, tr(SPACE_WORDS[key][1]), Qt.ItemDataRole.ToolTipRole)
+        self.space.activated.connect(lambda _: self.planned.emit({"space": self.space.currentData()}))
         self.form = QFormLayout()
         self.form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         self.form.setHorizontalSpacing(14)
@@ -70,6 +83,7 @@ class Parameters(QFrame):
             (tr("Perplexity"), self.perplexity, tr("About how many neighbours count for each face")),
             (tr("Seed"), self.seed, tr("The same seed gives the same map")),
             (tr("Metric"), self.distance, tr("How far vectors are apart")),
+            (tr("Two models"), self.space, tr("How the vectors of two models come onto one map")),
         ):
             field.setAccessibleName(name)
             field.setToolTip(tip)
@@ -101,6 +115,8 @@ class Parameters(QFrame):
         shown = {self.neighbours: "umap", self.min_dist: "umap", self.perplexity: "tsne"}
         for field, method in shown.items():
             self.form.setRowVisible(field, plan.method == method)
+        self.space.setCurrentIndex(SPACES.index(plan.space))
+        self.form.setRowVisible(self.space, bool(plan.other))
         self.form.setRowVisible(self.seed, plan.method != "pca")
         self.adjustSize()
 
@@ -120,12 +136,19 @@ class ProjectionControls(QWidget):
     armed = Signal(str)  # of projection_map.TOOLS
     refine = Signal()
     fit = Signal()
+    linked = Signal(bool)  # links to the nearest vectors are wanted
+    asked = Signal(str)  # an action's id
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.model = self._combo(tr("Model"), tr("Whose vectors are laid out"), self._on_model)
+        self.other = self._combo(
+            tr("Second model"),
+            tr("A model that replaces it: where each face moves to"),
+            lambda: self.planned.emit({"other": self.other.currentData()}),
+        )
         self.part = self._combo(tr("Part"), tr("The whole vector, or one part of it"), self._on_part)
         self.method = self._combo(tr("Method"), "", self._on_method)
         for key in PROJECTIONS:
@@ -142,7 +165,10 @@ class ProjectionControls(QWidget):
         flow = FlowLayout(left, gap=8)
         flow.setContentsMargins(12, 7, 0, 7)
         flow.addWidget(together(label(tr("Model"), name="sub"), self.model))
-        flow.addWidget(together(label(tr("Part"), name="sub"), self.part))
+        self.with_other = together(label(tr("to"), name="sub"), self.other)
+        flow.addWidget(self.with_other)
+        self.with_part = together(label(tr("Part"), name="sub"), self.part)
+        flow.addWidget(self.with_part)
         flow.addWidget(together(label(tr("Method"), name="sub"), self.method, self.parameters))
         self.run = QPushButton()
         self.run.setObjectName("primary")
@@ -152,14 +178,30 @@ class ProjectionControls(QWidget):
         self.tool.button("lasso").setToolTip(tr("A drag draws around faces"))
         self.tool.button("select").setToolTip(tr("A drag draws a rectangle"))
         self.tool.changed.connect(lambda place: self.armed.emit(("lasso", "rectangle")[place]))
-        whole = tool_button("fit", tr("Show everything (F)"))
-        whole.clicked.connect(self.fit)
+        self.links = tool_button(
+            "link",
+            tr("Lines from the current face to its nearest in the vectors, not on the map; dashed: another person"),
+            checkable=True,
+        )
+        self.links.setAccessibleName(tr("Nearest vectors"))
+        self.links.setChecked(True)
+        self.links.toggled.connect(self.linked)
+        self.whole = tool_button("fit", tr("Show everything (F)"))
+        self.whole.clicked.connect(self.fit)
+        self.export = tool_button("export", tr("Export this map: figure, or points as a table"))
+        self.export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.export)
+        for key, words in EXPORTS:
+            menu.addAction(tr(words)).setData(key)
+        menu.triggered.connect(lambda action: self.asked.emit(action.data()))
+        self.export.setMenu(menu)
         right = QWidget()
         end = QHBoxLayout(right)
         end.setContentsMargins(0, 7, 8, 7)
         end.setSpacing(8)
-        for part in (self.run, vertical_rule(), self.tool, whole):
+        for part in (self.run, vertical_rule(), self.links, self.tool, self.whole, self.export):
             end.addWidget(part)
+        self.end = end
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(8)
@@ -192,13 +234,17 @@ class ProjectionControls(QWidget):
         """Offer what the gallery and the models allow, and show what is asked; `ground` are the model's parts."""
         plan = workspace.resolved_projection
         wanted = workspace.projection_plan.part
-        choose(self.model, [(escaped(name), name) for name in workspace.features], plan.model)
+        names = [(escaped(name), name) for name in workspace.features]
+        choose(self.model, names, plan.model)
+        choose(self.other, [(tr("no second model"), ""), *(one for one in names if one[1] != plan.model)], plan.other)
+        self.with_other.setVisible(len(names) > 1)
         parts: list[tuple[str, object]] = [(tr("all parts"), ALL)]
         if ground is not None and ground.parts > 1:
             here = min(workspace.part, ground.parts - 1)
             parts.append((tr("current: {part}", part=part_name(ground, here)), CURRENT))
             parts += [(part_name(ground, k), k) for k in range(ground.parts)]
         choose(self.part, parts, ALL if plan.part is None else CURRENT if wanted == CURRENT else plan.part)
+        self.with_part.setVisible(len(parts) > 1 and not plan.other)
         self.method.setCurrentIndex(PROJECTIONS.index(plan.method))
         self.method.setToolTip(plain_tip(tr(METHOD_WORDS[plan.method])))
         self.form.fill(plan)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QGuiApplication,
@@ -30,7 +30,8 @@ from facelens.views.grid import band_mode, value_text
 from facelens.views.projection_controls import choose
 from facelens.words import escaped, plural, tr
 
-IDENTITY, UNSURE = "identity", " unsure"  # what faces can be coloured by besides columns, whose names begin otherwise
+# What faces can be coloured by besides columns, whose names begin otherwise.
+IDENTITY, UNSURE, CHANGE, MOVED = "identity", " unsure", " change", " moved"
 SHAPES = 24  # values of a column up to which it can tell augmented pictures from originals
 MARK = 12  # px
 RAMP = 96  # px of the colours of numbers
@@ -81,11 +82,34 @@ class Ramp(QWidget):
         draw_text(painter, QRectF(x, 0, self.width() - x, high_), self._colouring.bright, "text3", 10)
 
 
+class EntryButton(QToolButton):
+    """A mark, what it stands for, and how many faces have it; a click picks these."""
+
+    picked = Signal(object, object)  # places, Mode
+
+    def __init__(self, shape: str, entry: Entry) -> None:
+        super().__init__()
+        count = len(entry.places)
+        self.setIcon(QIcon(mark(shape, entry.colour, self.devicePixelRatioF())))
+        self.setIconSize(QSize(MARK, MARK))
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setText(f"{entry.words}  {count:,}")
+        self.setFont(theme.font(10))
+        self.setFixedHeight(22)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setToolTip(
+            plural(count, "Click selects this face. Shift adds.", "Click selects these {n} faces. Shift adds.")
+        )
+        self.setAccessibleName(f"{entry.words} {count:,}")
+        self.clicked.connect(lambda: self.picked.emit(entry.places, band_mode(QGuiApplication.keyboardModifiers())))
+
+
 class Legend(QWidget):
     """See the module's words."""
 
     select = Signal(object, object)  # ids, Mode
-    coloured = Signal(str)  # IDENTITY, UNSURE or a column
+    coloured = Signal(str)  # IDENTITY, UNSURE, CHANGE, MOVED or a column
+    focused = Signal(bool)  # the people of the selection alone are to have colours; or everybody again
     shaped = Signal(str, object)  # a column ("" for none), and which of its values are augmented; None: not said
 
     def __init__(self) -> None:
@@ -101,6 +125,11 @@ class Legend(QWidget):
         self.values.setFixedSize(22, 22)
         self.values.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.values.setMenu(QMenu(self.values))
+        self.focus = tool_button("pin", "", text=tr("Focus"), size=14)
+        self.focus.setFixedHeight(22)
+        self.focus.setFont(theme.font(10))
+        self.focus.setCheckable(True)
+        self.focus.clicked.connect(self.focused)
         self.note, self.ramp = label(name="cap"), Ramp()
         self.note.setFixedHeight(22)
         self.note.setContentsMargins(4, 0, 0, 0)
@@ -109,7 +138,7 @@ class Legend(QWidget):
         self._colours.setContentsMargins(10, 4, 0, 4)
         self._shapes.setContentsMargins(0, 4, 8, 4)
         self._shapes.setSpacing(4)
-        for part in (together(label(tr("Colour"), name="sub"), self.colour), self.ramp, self.note):
+        for part in (together(label(tr("Colour"), name="sub"), self.colour), self.focus, self.ramp, self.note):
             self._colours.addWidget(part)
         for part in (label(tr("Shape"), name="sub"), self.shape, self.values):
             self._shapes.addWidget(part)
@@ -118,6 +147,11 @@ class Legend(QWidget):
         line.setSpacing(16)
         line.addWidget(left, 1)
         line.addWidget(right, 0, Qt.AlignmentFlag.AlignTop)
+        self._right = right
+
+    def offer_shapes(self, there: bool) -> None:
+        """Whether shapes are free to tell augmented pictures."""
+        self._right.setVisible(there)
 
     def _combo(self, name: str, tip: str) -> QComboBox:
         made = QComboBox()
@@ -151,43 +185,45 @@ class Legend(QWidget):
             action.setChecked(name in augmented)
             action.triggered.connect(lambda _=False, name=name: self.shaped.emit(shape, augmented ^ {name}))
 
-    def show_legend(self, ids: Ids, colouring: Colouring, shapes: Sequence[tuple[str, Entry]] = ()) -> None:
-        """Explain the colours and the `shapes` (of dots.Dots) of some faces."""
+    def show_focus(self, *, offered: bool, on: bool, chosen: bool) -> None:
+        """Offer to colour only the people of the selection where somebody is `chosen`, or to end that."""
+        self.focus.setVisible(offered)
+        with QSignalBlocker(self.focus):
+            self.focus.setChecked(on)
+        self.focus.setEnabled(on or chosen)
+        if on:
+            tip = tr("Everybody has a colour again")
+        elif chosen:
+            tip = tr("Only the people of the selection keep their colours; the others are grey")
+        else:
+            tip = tr("Select faces first: then only those people keep their colours")
+        self.focus.setToolTip(tip)
+
+    def show_legend(self, ids: Ids, colouring: Colouring | None, shapes: Sequence[tuple[str, Entry]] = ()) -> None:
+        """Explain the colours and the `shapes` (of dots.Dots) of some faces; without colours, shapes lead."""
         self._ids = ids
         for old in self.entries:
             self._colours.removeWidget(old)
             self._shapes.removeWidget(old)
             old.hide()
             old.deleteLater()
-        if colouring.numbers:
+        numbers = colouring is not None and colouring.numbers
+        if colouring is not None and numbers:
             self.ramp.show_colours(colouring)
-        self.note.setText(colouring.note)
-        self.ramp.setVisible(colouring.numbers)
-        self.note.setVisible(bool(colouring.note))
+        self.note.setText(colouring.note if colouring is not None else "")
+        self.ramp.setVisible(numbers)
+        self.note.setVisible(bool(self.note.text()))
         self.entries = []
-        for entry in colouring.entries:
+        for entry in colouring.entries if colouring is not None else ():
             self.entries.append(self._entry("disc", entry))
             self._colours.addWidget(self.entries[-1])
         for shape, entry in shapes:
             self.entries.append(self._entry(shape, entry))
-            self._shapes.addWidget(self.entries[-1])
+            (self._shapes if colouring is not None else self._colours).addWidget(self.entries[-1])
 
     def _entry(self, shape: str, entry: Entry) -> QToolButton:
-        made, count = QToolButton(), len(entry.places)
-        made.setIcon(QIcon(mark(shape, entry.colour, self.devicePixelRatioF())))
-        made.setIconSize(QSize(MARK, MARK))
-        made.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        made.setText(f"{entry.words}  {count:,}")
-        made.setFont(theme.font(10))
-        made.setFixedHeight(22)
-        made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        made.setToolTip(
-            plural(count, "Click selects this face. Shift adds.", "Click selects these {n} faces. Shift adds.")
-        )
-        made.setAccessibleName(f"{entry.words} {count:,}")
-        made.clicked.connect(
-            lambda: self.select.emit(self._ids[entry.places], band_mode(QGuiApplication.keyboardModifiers()))
-        )
+        made = EntryButton(shape, entry)
+        made.picked.connect(lambda places, mode: self.select.emit(self._ids[places], mode))
         return made
 
 
@@ -223,6 +259,15 @@ def mark(shape: str, colour: QColor, ratio: float) -> QPixmap:
     if shape == "triangle":
         painter.setPen(QPen(colour, 1.4))
         painter.drawPolygon(QPolygonF([QPointF(6, 1.8), QPointF(10.8, 10), QPointF(1.2, 10)]))
+    elif shape in ("up", "down"):
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        tip, base = (1.8, 10) if shape == "up" else (10.2, 2)
+        painter.drawPolygon(QPolygonF([QPointF(6, tip), QPointF(10.6, base), QPointF(1.4, base)]))
+    elif shape == "dot":
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        painter.drawEllipse(QPointF(6, 6), 2.2, 2.2)
     else:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)

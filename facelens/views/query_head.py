@@ -13,7 +13,7 @@ from facelens.views import marks, portrait, theme
 from facelens.views.controls import draw_text, plain_tip, text_width
 from facelens.views.panel import Desk
 from facelens.views.thumbnails import image_of
-from facelens.words import tr
+from facelens.words import escaped, tr
 
 EDGE, BESIDE = 12, 14  # px; around, from the picture to the words
 FACE, SMALL = 92, 76  # px of the picture, and where there is little room
@@ -31,7 +31,7 @@ class QueryHead(QWidget):
         super().__init__()
         self.desk = desk
         self._faces: FaceSet | None = None
-        self._query = -1
+        self._query, self._apart = -1, False
         self._picture: QPixmap | None = None
         self._name = self._what = self._ranks = self._of = self._short_of = self._why = ""
         self._mark = 0  # 1: the first face is right, -1: it is wrong, 0: there is none to find
@@ -57,13 +57,18 @@ class QueryHead(QWidget):
         after: int,
         of: int,
         shortlist: int,
+        apart: bool = False,
     ) -> None:
-        """Another query; `before` and `after` are ranks of its first right face among `of`, 0 where there is none."""
-        self._faces, self._query = faces, query
+        """Another query; `before` and `after` are ranks of its first right face among `of`, 0 where there is none.
+
+        `apart`: `faces` are not those that are searched.
+        """
+        self._faces, self._query, self._apart = faces, query, apart
         self._picture = None if picture is None else QPixmap.fromImage(image_of(picture))
         row = faces.row_of(query)
         self._name = faces.label(row) if row is not None else tr("not in the gallery")
-        self._what = tr("Query · {painted}", painted=painted[:1].lower() + painted[1:]) if painted else tr("Query")
+        said = (tr("Query"), escaped(faces.name) if apart else "", painted[:1].lower() + painted[1:])
+        self._what = " · ".join(part for part in said if part)
         self._ranks = tr("{before} → {after}", before=before, after=after) if before else tr("none")
         self._mark = 0 if not before else 1 if after == 1 else -1
         counts = {"n": of, "k": shortlist}
@@ -71,7 +76,8 @@ class QueryHead(QWidget):
         self._short_of = tr("of {n}, shortlist {k}", **counts)
         self._why = ""
         if not before:
-            self._why = tr("Nobody else in the gallery has this name")
+            alone = tr("Nobody else in the gallery has this name")
+            self._why = tr("Nobody in the gallery has this name") if apart else alone
         elif after > shortlist:
             self._why = tr("The first right face stands at rank {rank}, outside the shortlist", rank=after)
         self.jump.setEnabled(not self._why)
@@ -145,6 +151,7 @@ class QueryHead(QWidget):
         if (
             event.button() == Qt.MouseButton.LeftButton
             and row is not None
+            and not self._apart
             and self._face_box().contains(event.position())
         ):
             self.open_wanted.emit(self._query)

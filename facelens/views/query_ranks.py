@@ -2,6 +2,7 @@
 
 A click on a row searches for that face, on a heading sorts by it, again the other way round; a click on a count selects
 those queries. Keys: up and down walk, Enter searches, Space selects, left and right sort by the column beside, R turns.
+Queries of another gallery are listed before they are searched for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from facelens.images.faceset import FaceSet, Ids
-from facelens.session.selection import Mode
+from facelens.session.selection import Mode, Selection
 from facelens.views import icons, marks, portrait, theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import MODIFIERS, SCROLL_BAR
@@ -27,6 +28,7 @@ from facelens.words import plural, tr
 ROW, SIDE = 34, 28  # px of a row and of the face in it
 EDGE = 12
 GAINED, SAME, LOST = 1, 0, -1
+UNSEARCHED = -1  # instead of a rank
 COLUMNS = ("name", "before", "after", "change")
 NUMBER, CHANGE = 52, 60  # px of a column
 Ranks = NDArray[np.int64]
@@ -45,11 +47,12 @@ class QueryRanks(PaintedRows):
         super().__init__(desk, parent)
         self._faces: FaceSet | None = None
         self.ids: Ids = np.zeros(0, np.int64)
-        self.before: Ranks = np.zeros(0, np.int64)  # 0: nobody to find
+        self.before: Ranks = np.zeros(0, np.int64)  # 0: nobody to find; UNSEARCHED
         self.after: Ranks = np.zeros(0, np.int64)
         self.by, self.turned = "change", False
         self.stale = False  # the ranks have changed since they were sorted
         self.order: Ranks = np.zeros(0, np.int64)  # as they are listed
+        self.chosen: Selection | None = None  # of queries that are not of the gallery
         self._query: int | None = None
         self._cursor = -1  # a place in the list
         self._head = ""  # the heading under the pointer
@@ -57,11 +60,37 @@ class QueryRanks(PaintedRows):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("All queries"))
 
+    @property
+    def painted_faces(self) -> FaceSet | None:
+        return self._faces
+
+    @property
+    def selection(self) -> Selection:
+        return super().selection if self.chosen is None else self.chosen
+
     # What is shown
 
+    def show_faces(self, faces: FaceSet) -> None:
+        """Queries that are not searched for yet."""
+        unknown = np.full(len(faces), UNSEARCHED, np.int32)
+        self.show_ranks(faces, faces.ids, unknown, unknown)
+
+    def set_after(self, after: NDArray[np.int32]) -> None:
+        """Other ranks of the same queries; the list keeps its order, so that alpha can be watched."""
+        if not np.array_equal(after, self.after):
+            self.after = after.astype(np.int64)
+            self.stale = self.by in ("after", "change")
+            self.update()
+
+    def set_chosen(self, chosen: Selection | None) -> None:
+        """Which of the queries are selected, where they are not of the gallery; None: as the workspace says."""
+        self.chosen = chosen
+        self.update()
+
     def show_ranks(self, faces: FaceSet, ids: Ids, before: NDArray[np.int32], after: NDArray[np.int32]) -> None:
-        """Other ranks; the list keeps its order while the queries are the same, so that alpha can be watched."""
-        same, more = np.array_equal(ids, self.ids), bool(np.isin(self.ids, ids).all())
+        """Other ranks; the list keeps its order while the queries are the same and were searched for."""
+        known = not len(self.before) or self.before[0] != UNSEARCHED
+        same, more = known and np.array_equal(ids, self.ids), bool(np.isin(self.ids, ids).all())
         changed = not np.array_equal(before, self.before) or not np.array_equal(after, self.after)
         self._faces, self.ids = faces, ids
         self.before, self.after = before.astype(np.int64), after.astype(np.int64)
@@ -105,7 +134,7 @@ class QueryRanks(PaintedRows):
         else:
             values = keys[self.by]
         values = -values if self.turned else values
-        lacking, self.stale = self.before == 0, False
+        lacking, self.stale = self.before <= 0, False
         self.order = np.lexsort((np.arange(len(self.ids)), self.before, values, lacking))
 
     @property
@@ -154,16 +183,16 @@ class QueryRanks(PaintedRows):
     def _said(self, at: int) -> str:
         """What became of a query."""
         change = int(self.change[at])
-        if not self.before[at]:
-            return tr("nobody to find")
+        if self.before[at] <= 0:
+            return tr("nobody to find") if not self.before[at] else ""
         if change > 0:
             return plural(change, "{n} rank gained", "{n} ranks gained")
         return plural(-change, "{n} rank lost", "{n} ranks lost") if change else tr("same rank")
 
     def lines(self, face: int) -> Sequence[Line]:
         at = int(np.flatnonzero(self.ids == face)[0])
-        if not self.before[at]:
-            return (self._said(at),)
+        if self.before[at] <= 0:
+            return (self._said(at) or tr("not searched for yet"),)
         ranks = tr("{before} → {after}", before=int(self.before[at]), after=int(self.after[at]))
         return (tr("first mate"), ranks), self._said(at)
 
@@ -176,7 +205,7 @@ class QueryRanks(PaintedRows):
         row = self._row(int(self.ids[at]))
         name = self._faces.label(row) if row is not None else ""
         ranks = tr("rank {before} before, {after} after", before=int(self.before[at]), after=int(self.after[at]))
-        return ", ".join(part for part in (name, ranks if self.before[at] else "", self._said(at)) if part)
+        return ", ".join(part for part in (name, ranks if self.before[at] > 0 else "", self._said(at)) if part)
 
     # Painting
 
@@ -224,7 +253,7 @@ class QueryRanks(PaintedRows):
         draw_text(
             painter, QRectF(box.right() + 8, top, self.column("name")[1] - box.right() - 8, ROW), name, "text", 11
         )
-        if not self.before[at]:
+        if self.before[at] <= 0:
             whole = QRectF(self.column("before")[0], top, self.column("change")[1] - self.column("before")[0] - 12, ROW)
             draw_text(painter, whole, self._said(at), "text3", 10, align="right")
         else:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.reranking import Reranked, Sweep, SweepRow
 from facelens.figures.swept import nearest
@@ -20,6 +20,7 @@ from facelens.views.panel import Desk, Panel
 from facelens.views.queries_head import QueriesHead
 from facelens.views.query_head import QueryHead
 from facelens.views.query_ranks import GAINED, LOST, SAME, QueryRanks
+from facelens.views.query_set import QuerySet
 from facelens.views.ranking import Ranking
 from facelens.views.slopes import Slopes
 from facelens.words import tr
@@ -31,9 +32,11 @@ class RankSlopes(Panel):
     """Two pages behind a switch. `show_*` fills a page, whichever is seen, and emits nothing."""
 
     candidate_chosen = Signal(object)  # id of the face that is to be compared with the query
+    face_wanted = Signal(object)  # id of a face of the gallery that is to be searched for
     explain_wanted = Signal(object)  # id: double click or Enter
-    query_wanted = Signal(object)  # id of the face that is to be searched for
-    select = Signal(object, object)  # ids, Mode
+    query_wanted = Signal(object)  # id of the query that is to be searched for
+    select = Signal(object, object)  # ids of the gallery, Mode
+    select_queries = Signal(object, object)  # ids of queries, Mode
     run_wanted = Signal()  # all queries are to be searched for
     mode_changed = Signal(str)  # QUERY or QUERIES, by the user
 
@@ -50,22 +53,32 @@ class RankSlopes(Panel):
         self.none.set_message(
             tr("All queries at once"), tr("Searches for every face of the gallery and compares its ranks.")
         )
-        self._one, self._all = _stacked(self.query, self.slopes), _stacked(self.queries, self.table)
+        self.set = QuerySet()
+        self.run_set = QPushButton(tr("Run over all queries"))
+        self.run_set.setToolTip(tr("Searches for every face of the query set and compares its ranks"))
+        self.run_set.clicked.connect(lambda: self.run_wanted.emit())
+        self._waiting = _padded(self.run_set)
+        self._one = _stacked(self.query, self.slopes)
+        self._all = _stacked(self.queries, self._waiting, self.table)
         self._nothing, self._unswept = True, True
+        self._sweep: tuple[Sweep, SweepRow] | None = None
         self.pages = QStackedWidget()
         for page in (self.empty, self._one, self.none, self._all):
             self.pages.addWidget(page)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.set)
         column.addWidget(self.pages)
         self.query.jump_wanted.connect(self.jump)
         self.query.open_wanted.connect(self.slopes.open_face)
-        self.queries.kind_chosen.connect(lambda kind: self.select.emit(self.table.of_kind(kind), Mode.REPLACE))
+        self.queries.kind_chosen.connect(lambda kind: self.select_queries.emit(self.table.of_kind(kind), Mode.REPLACE))
         self.slopes.candidate_chosen.connect(self.candidate_chosen)
         self.slopes.explain_wanted.connect(self.explain_wanted)
-        for view in (self.slopes, self.table):
-            view.query_wanted.connect(self.query_wanted)
-            view.select.connect(self.select)
+        self.slopes.query_wanted.connect(self.face_wanted)
+        self.slopes.select.connect(self.select)
+        self.table.query_wanted.connect(self.query_wanted)
+        self.table.select.connect(self.select_queries)
         self._show_page()
 
     # What is shown
@@ -82,18 +95,21 @@ class RankSlopes(Panel):
         first_after: int,
         of: int,
         query: int | None = None,
+        queries: FaceSet | None = None,
+        person: int | None = None,
     ) -> None:
         """One query: its shortlist in the order of both stages, blended by `alpha`.
 
         `query` is whose face it is where that was painted on and `reranked` does not say; `painted` says what was.
-        `first_before` and `first_after` are ranks of the first right face among `of`, 0: there is
-        none.
+        `first_before` and `first_after` are ranks of the first right face among `of`, 0: there is none. A query of
+        another gallery is of `queries`, and `person` is who that is in this one.
         """
         asked = reranked.query if query is None else query
-        self.slopes.show_ranking(Ranking.make(faces, reranked, alpha=alpha, query=asked))
+        self.slopes.show_ranking(Ranking.make(faces, reranked, alpha=alpha, query=asked, person=person))
         self.query.show_query(
-            faces,
+            faces if queries is None else queries,
             asked,
+            apart=queries is not None,
             picture=query_picture,
             painted=painted,
             before=first_before,
@@ -117,15 +133,39 @@ class RankSlopes(Panel):
         """Frame the face that is compared with the query."""
         self.slopes.set_candidate(face)
 
-    def show_queries(self, faces: FaceSet, sweep: Sweep | None, row: SweepRow | None, alpha: float) -> None:
-        """All queries with their ranks by cosine, and by `row` at the step closest to alpha; None: there are none."""
-        place = nearest(row, alpha) if row is not None else None
-        self._unswept = sweep is None or row is None or not len(sweep.queries)
-        if sweep is not None and row is not None and not self._unswept:
-            after = row.ranks[place] if place is not None else sweep.ranks
-            self.table.show_ranks(faces, sweep.queries, sweep.ranks, after)
-            counts = {kind: len(self.table.of_kind(kind)) for kind in (GAINED, LOST, SAME)}
-            self.queries.show_sweep(sweep, row, alpha=alpha, counts=counts)
+    def show_queries(
+        self, faces: FaceSet, sweep: Sweep | None, row: SweepRow | None, alpha: float, *, apart: bool = False
+    ) -> None:
+        """All queries with their ranks by cosine, and by `row` at the step closest to alpha; None: there are none.
+
+        `apart`: `faces` are those of another gallery, and are listed before they are searched for.
+        """
+        there = sweep is not None and row is not None and len(sweep.queries) > 0
+        self._unswept, self._sweep = not there and not apart, None
+        self.queries.setVisible(there)
+        self._waiting.setVisible(not there)
+        if sweep is not None and row is not None and there:
+            self._sweep = sweep, row
+            self.table.show_ranks(faces, sweep.queries, sweep.ranks, _after(sweep, row, alpha))
+            self._show_counts(alpha)
+        elif apart:
+            self.table.show_faces(faces)
+        self._show_page()
+
+    def set_alpha(self, alpha: float) -> None:
+        """The same queries at another alpha."""
+        if self._sweep is not None:
+            self.table.set_after(_after(*self._sweep, alpha))
+            self._show_counts(alpha)
+
+    def _show_counts(self, alpha: float) -> None:
+        assert self._sweep is not None
+        counts = {kind: len(self.table.of_kind(kind)) for kind in (GAINED, LOST, SAME)}
+        self.queries.show_sweep(*self._sweep, alpha=alpha, counts=counts)
+
+    def show_set(self, queries: FaceSet | None, told: str = "") -> None:
+        """Whose faces are searched for: another gallery's, or (None) those of the open one."""
+        self.set.show_set(queries, told)
         self._show_page()
 
     # What is seen
@@ -140,6 +180,7 @@ class RankSlopes(Panel):
         self.mode_changed.emit(self.mode.value())
 
     def _show_page(self) -> None:
+        self.set.setVisible(self.set.apart or self.mode.value() == QUERIES)
         if self.mode.value() == QUERY:
             self.pages.setCurrentWidget(self.empty if self._nothing else self._one)
         else:
@@ -164,11 +205,27 @@ class RankSlopes(Panel):
         super().close_panel()
 
 
-def _stacked(head: QWidget, body: QWidget) -> QWidget:
+def _after(sweep: Sweep, row: SweepRow, alpha: float) -> NDArray[np.int32]:
+    place = nearest(row, alpha)
+    return row.ranks[place] if place is not None else sweep.ranks
+
+
+def _stacked(*heads: QWidget) -> QWidget:
+    """Under each other; the last one takes what room is left."""
     made = QWidget()
     column = QVBoxLayout(made)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(0)
-    column.addWidget(head)
-    column.addWidget(body, 1)
+    for one in heads[:-1]:
+        column.addWidget(one)
+    column.addWidget(heads[-1], 1)
+    return made
+
+
+def _padded(button: QWidget) -> QWidget:
+    made = QWidget()
+    row = QHBoxLayout(made)
+    row.setContentsMargins(12, 10, 12, 10)
+    row.addWidget(button)
+    row.addStretch(1)
     return made

@@ -31,15 +31,19 @@ class Ranking:
     place: NDArray[np.int64]  # (k,) of each entry in `order`
 
     @classmethod
-    def make(cls, faces: FaceSet, found: Reranked, *, alpha: float, query: int) -> Ranking:
-        """Put a shortlist in the order of a share of the patches."""
+    def make(cls, faces: FaceSet, found: Reranked, *, alpha: float, query: int, person: int | None = None) -> Ranking:
+        """Put a shortlist in the order of a share of the patches.
+
+        `person` is who the query is among the identities of `faces`, -1: nobody there; None: as `faces` say.
+        """
         order = reranking.order(found, alpha=alpha)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         rows = _rows(faces, found.ids)
         codes = np.where(rows >= 0, faces.identity.codes[rows], -1) if len(faces) else np.full(len(rows), -1)
-        asked = faces.row_of(query)
-        person = -1 if asked is None else int(faces.identity.codes[asked])
+        if person is None:
+            asked = faces.row_of(query)
+            person = -1 if asked is None else int(faces.identity.codes[asked])
         verdict = np.where(codes == person, RIGHT, WRONG)
         verdict[(codes < 0) | (person < 0)] = UNKNOWN
         distance = reranking.blended(found.cosine, found.emd, alpha=alpha)

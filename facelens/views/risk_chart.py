@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Signal
-from PySide6.QtGui import QPainter, QPen, QResizeEvent
+from PySide6.QtCore import QPointF, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from facelens.analyses.rejection import Risk
 from facelens.figures import refusal as words
-from facelens.figures.labels import Box, beside
 from facelens.figures.scales import Array
-from facelens.views import theme
-from facelens.views.canvas import Drawn
-from facelens.views.controls import plain_tip, text_width
+from facelens.views.controls import plain_tip
 from facelens.views.gain_row import GainRow
 from facelens.views.plots import Axis, Band, Mark, Point, Series, Zone
-from facelens.views.steps import StepChart
+from facelens.views.steps import CurveChart
 from facelens.words import number, plural, tr
 
 __all__ = ["GainRow", "RiskChart"]
@@ -173,12 +170,10 @@ class RiskChart(QWidget):
         self.stretch.emit(first, last)
 
 
-class _Curve(StepChart):
+class _Curve(CurveChart):
     """Curves over the share that is refused; the axis says what is kept."""
 
-    name_plates = False  # they lie on no line
-    dot: float | None = None  # the error at the line
-    said = ""  # the same in words
+    said = ""  # the error at the line, in words
 
     def __init__(self) -> None:
         super().__init__(Axis(""), Axis(""), name=tr("Risk against coverage"))
@@ -219,38 +214,6 @@ class _Curve(StepChart):
         spans = zip(self._zones, self._zone_spans())
         return next((zone.reason for zone, (left, right) in spans if left < x < right), "")
 
-    # Names of curves lie on no line
-
-    def _taken(self, box: QRectF) -> list[QRectF]:
-        taken = super()._taken(box)
-        taken += [QRectF(left, box.top(), right - left, box.height()) for left, right in self._zone_spans()]
-        line = self._line_px()
-        if line is not None:
-            taken.append(QRectF(line - 7, box.top() - 6, 14, box.height() + 12))
-            spot = self._words_spot(line, box)
-            if spot is not None:
-                taken.append(spot.adjusted(-4, 0, 4, 2))
-        return taken
-
-    def _beside(self, drawn: Drawn, box: QRectF, taken: Sequence[QRectF]) -> QRectF:
-        x, y, *_ = self._track(drawn)
-        tracks = [self._track(one) for one in self._drawn if one is not drawn and len(one.x)]
-        others = [(xs, ys) for xs, ys, *_ in tracks]
-        size = text_width(drawn.series.name, 10), 12.0
-        found = beside(
-            (x, y), others, size, _box(box), taken=[_box(one) for one in taken], prefer=drawn.series.label_at
-        )  # fmt: skip
-        return QRectF(*found, *size) if found is not None else QRectF()
-
-    def _paint_operating_points(self, painter: QPainter) -> None:
-        super()._paint_operating_points(painter)  # a step between gaps
-        line = self._line_px()
-        if line is not None and self.dot is not None:
-            now = theme.current()
-            painter.setPen(QPen(now.q("base"), 1.6))
-            painter.setBrush(now.q("text"))
-            painter.drawEllipse(QPointF(line, float(self._py(self.dot))), 5.2, 5.2)
-
     def _spoken(self) -> str:
         if self._note:
             return self._note
@@ -258,10 +221,6 @@ class _Curve(StepChart):
         parts = [self.y_axis.title, self.x_axis.title, self.aside, line]
         parts += [z.reason for z in self._zones]
         return ". ".join(p for p in parts if p) + "."
-
-
-def _box(rect: QRectF) -> Box:
-    return rect.left(), rect.top(), rect.right(), rect.bottom()
 
 
 def _error(value: float) -> str:

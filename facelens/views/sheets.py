@@ -1,4 +1,4 @@
-"""Small dialogs: the keys on one sheet, what is kept on this disk, how to build a verification list."""
+"""Small dialogs: what is kept on this disk, how large files may be, how to build a verification list."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
-    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -24,74 +21,10 @@ from PySide6.QtWidgets import (
 from facelens import limits
 from facelens.errors import FaceLensError
 from facelens.session import folders
-from facelens.session.actions import ACTIONS, MENUS
 from facelens.views.controls import label
 from facelens.views.modelling import Modelling, vectors_root
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
-
-MOUSE = (
-    ("Click", "Select one face"),
-    ("Ctrl+click", "Add or take away one"),
-    ("Shift+click", "Select up to here"),
-    ("Drag on empty ground", "Rubber band; Shift adds, Alt takes away, Shift+Alt keeps the overlap"),
-    ("Double click", "Loupe"),
-    ("Ctrl+wheel", "Thumbnail size"),
-    ("Arrows, Home, End", "Move; with Shift select"),
-    ("Space", "Select or unselect the current face"),
-)
-
-
-class KeySheet(QDialog):
-    """Every shortcut, by menu."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Keyboard shortcuts"))
-        inner = QWidget()
-        inner.setObjectName("panel")
-        grid = QGridLayout(inner)
-        grid.setContentsMargins(20, 16, 20, 16)
-        grid.setHorizontalSpacing(36)
-        grid.setVerticalSpacing(14)
-        blocks = [
-            (title, [(" or ".join(a.keys), a.text.rstrip("…")) for a in ACTIONS if a.menu == title and a.keys])
-            for title in MENUS
-        ]
-        blocks = [block for block in blocks if block[1]] + [("Mouse and grid", list(MOUSE))]
-        heights = [0, 0]
-        columns = [QVBoxLayout(), QVBoxLayout()]
-        for title, rows in blocks:
-            shorter = heights.index(min(heights))
-            columns[shorter].addWidget(_block(tr(title), rows))
-            heights[shorter] += len(rows) + 2
-        for i, column in enumerate(columns):
-            column.addStretch(1)
-            grid.addLayout(column, 0, i)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setWidget(inner)
-        area.setAccessibleName(tr("Keyboard shortcuts"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(area)
-        self.resize(760, 620)
-
-
-def _block(title: str, rows: list[tuple[str, str]]) -> QWidget:
-    block = QWidget()
-    grid = QGridLayout(block)
-    grid.setContentsMargins(0, 0, 0, 8)
-    grid.setVerticalSpacing(4)
-    grid.setColumnStretch(1, 1)
-    grid.addWidget(label(title, name="title"), 0, 0, 1, 2)
-    for i, (key, text) in enumerate(rows, 1):
-        cap = QLabel(tr(key))
-        cap.setObjectName("key")
-        grid.addWidget(cap, i, 0, Qt.AlignmentFlag.AlignLeft)
-        grid.addWidget(label(tr(text), name="small", wrap=True), i, 1)
-    return block
 
 
 class LocalData(QDialog):
@@ -108,8 +41,8 @@ class LocalData(QDialog):
         self.purge = QPushButton(tr("Delete cached data"))
         self.purge.setToolTip(
             tr(
-                "Deletes vectors, caches, logs, allowed programs and the list of recent galleries. "
-                "Pictures and model files are not touched."
+                "Deletes vectors, caches, logs, allowed programs, backups, unsaved work and the lists of recent "
+                "galleries and workspaces. Pictures, model files and saved workspaces are not touched."
             )
         )
         self.purge.clicked.connect(self._on_purge)
@@ -146,6 +79,7 @@ class LocalData(QDialog):
             (tr("Vectors"), vectors, of_vectors),
             (tr("Other cache"), folders.cache(), _size(folders.cache()) - within),
             (tr("Log and state"), folders.state(), _size(folders.state())),
+            (tr("Backups, unsaved work"), folders.data(), _size(folders.data())),
         ):
             place = label(f"{size_text(size)}   {escaped(str(folder))}", name="small")
             place.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -159,7 +93,7 @@ class LocalData(QDialog):
             store.purge(vectors_root(self.desk))
         except FaceLensError as error:
             self.desk.notify(error)
-        for folder in (folders.cache(), folders.state()):
+        for folder in (folders.cache(), folders.state(), folders.data()):
             for child in folder.iterdir():
                 if child.is_dir():
                     shutil.rmtree(child, ignore_errors=True)
@@ -167,7 +101,7 @@ class LocalData(QDialog):
                     child.write_bytes(b"")  # it is open
                 else:
                     child.unlink(missing_ok=True)
-        self.desk.settle(recent=())
+        self.desk.settle(recent=(), workspaces=())
         self._fill()
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractAnimation, QEasingCurve, QPointF, QRectF, QSize, Qt, QVariantAnimation, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QMenu, QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from facelens.session.selection import Mode
-from facelens.views import marks, portrait, theme
+from facelens.views import marks, motion, portrait, theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import MODIFIERS
 from facelens.views.hover import Line
@@ -128,8 +128,7 @@ class Slopes(PaintedRows):
 
     def _begin(self, ranking: Ranking) -> None:
         """Let the faces move; at once where the desktop wants no motion."""
-        moves = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) > 0 and self.isVisible()
-        if not moves:
+        if not motion.wanted(self):
             self._now = ranking.place.astype(np.float64)
             return
         self._from = self._now

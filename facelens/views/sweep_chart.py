@@ -21,8 +21,10 @@ from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS
 from facelens.analyses.reranking import Sweep, SweepRow
 from facelens.figures.match_words import alpha_title, queries_title, weights_title
 from facelens.figures.swept import MEASURES, curve, measured, nearest
+from facelens.session.jobs import Job
 from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label, plain_tip, text_width, together
+from facelens.views.docks.jobs import progress_text
 from facelens.views.frame import Switch
 from facelens.views.plots import Axis, Band, Chart, Mark, Series
 from facelens.views.sweep_bars import Row, SweepBars, compared
@@ -49,11 +51,13 @@ class SweepChart(QWidget):
     alpha_moved = Signal(float)
     settled = Signal()  # the line was let go
     run_wanted = Signal()
+    stop_wanted = Signal()
     weights_chosen = Signal(str)  # of PATCH_WEIGHTS
 
     def __init__(self) -> None:
         super().__init__()
         self.sweep: Sweep | None = None
+        self._busy = False  # whether one is being made
         self.weights, self.alpha = "uniform", ALPHA
         self._dashes: dict[str, tuple[float, ...]] = {}
         self._rows: dict[str, tuple[Sequence[Row], str, str]] = {}  # of the other modes, which is in use, the measure
@@ -67,7 +71,16 @@ class SweepChart(QWidget):
         ):
             self.measure.button(name).setToolTip(tip)
         self.measure.changed.connect(lambda _: self._draw())
-        self.mode = together(self.measure, self.by)
+        self.progress = label(name="cap")
+        self.stop, self.again = QPushButton(tr("Cancel")), QPushButton(tr("Run again"))
+        self.stop.setToolTip(tr("Stops at once; what was found until then stays"))
+        self.again.setToolTip(tr("From the beginning: it was stopped"))
+        self.stop.clicked.connect(lambda: self.stop_wanted.emit())
+        self.again.clicked.connect(lambda: self.run_wanted.emit())
+        for button in (self.stop, self.again):
+            button.setFixedHeight(22)
+        self.running = together(self.progress, self.stop, self.again)
+        self.mode = together(self.running, self.measure, self.by)
         self.chart = AlphaChart()
         self.chart.moved.connect(self._on_moved)
         self.chart.settled.connect(lambda _: self.settled.emit())
@@ -96,11 +109,11 @@ class SweepChart(QWidget):
         column = QVBoxLayout(made)
         column.setContentsMargins(16, 8, 16, 8)
         column.setSpacing(8)
-        words = label(tr("Not run yet. Searches for every face, before and after, at several alphas."), wrap=True)
-        words.setObjectName("small")
-        words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.none = label(wrap=True)
+        self.none.setObjectName("small")
+        self.none.setAlignment(Qt.AlignmentFlag.AlignCenter)
         column.addStretch(1)
-        column.addWidget(words)
+        column.addWidget(self.none)
         column.addWidget(self.run, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(1)
         return made
@@ -123,6 +136,13 @@ class SweepChart(QWidget):
             return
         self.sweep, self.weights, self.alpha = sweep, weights, alpha
         self._draw()
+
+    def show_job(self, job: Job | None) -> None:
+        """How far the search for all is; None: it does not run."""
+        changed, self._busy = self._busy != (job is not None), job is not None
+        self.progress.setText(progress_text(job) if job is not None else "")
+        if changed:
+            self._draw()
 
     def set_alpha(self, alpha: float) -> None:
         """Put the line there; below 0 there is none, for the plain sum."""
@@ -152,6 +172,13 @@ class SweepChart(QWidget):
         mode = self.by.value()
         self.by.setVisible(self.by.offers("grid") or self.by.offers("solver"))
         self.measure.setVisible(mode == "alpha" and self.sweep is not None)
+        stopped = not self._busy and self.sweep is not None and not self.sweep.complete
+        self.running.setVisible(self._busy or stopped)
+        self.stop.setVisible(self._busy)
+        self.again.setVisible(stopped)
+        self.run.setVisible(not self._busy)
+        idle = tr("Not run yet. Searches for every face, before and after, at several alphas.")
+        self.none.setText(tr("The first results come after some queries…") if self._busy else idle)
         if mode != "alpha":
             rows, current, measure = self._rows[mode]
             setting = tr("grid") if mode == "grid" else tr("solver")
@@ -199,7 +226,7 @@ class SweepChart(QWidget):
         told = [Value(r.weights, weights_title(r.weights), measured(r, name, self.alpha)) for r in rows]
         told.append(Value(COSINE, tr("cosine only"), self.sweep.before[name]))
         self.values.show_values(told, chosen=self.weights, dashes=self._dashes)
-        running = "" if self.sweep.complete else tr("still running")
+        running = "" if self.sweep.complete else tr("still running") if self._busy else tr("stopped before the end")
         self.chart.aside = " · ".join(part for part in (running, self._step_words(front)) if part)
         narrow = self.values.isHidden()
         words = (alpha_title(self.alpha), value.text(3)) if narrow else ("", "")

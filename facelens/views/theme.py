@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
-import zlib
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -14,6 +12,8 @@ from typing import Literal
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
+
+from facelens.figures import hues
 
 Scheme = Literal["system", "light", "dark"]
 
@@ -198,31 +198,13 @@ def _luminance(value: str) -> float:
 
 @cache
 def identity_colour(name: str, theme: Theme) -> QColor:
-    """The colour of a person, the same in every view and session: hue and lightness from a hash of the name.
-
-    OKLCH with chroma 0.125; it never identifies a person alone, so collisions do no harm.
-    """
-    digest = zlib.crc32(name.encode("utf-8", "surrogateescape"))
-    lightness = (0.74 if theme.dark else 0.56) + 0.05 * ((digest >> 12) % 3 - 1)
-    return oklch(lightness, 0.125, (digest % 1009) / 1009 * 2 * math.pi)
+    """The colour of a person, the same in every view and session."""
+    return QColor.fromRgbF(*hues.person(name, hues.DARK if theme.dark else hues.LIGHT))
 
 
 def oklch(lightness: float, chroma: float, hue: float) -> QColor:
-    """OKLCH to the screen, out-of-gamut parts clipped; hue in radians."""
-    a, b = chroma * math.cos(hue), chroma * math.sin(hue)
-    l_ = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
-    m_ = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
-    s_ = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
-    linear = (
-        4.0767416621 * l_ - 3.3077115913 * m_ + 0.2309699292 * s_,
-        -1.2684380046 * l_ + 2.6097574011 * m_ - 0.3413193965 * s_,
-        -0.0041960863 * l_ - 0.7034186147 * m_ + 1.7076147010 * s_,
-    )
-    return QColor.fromRgbF(*(_gamma(v) for v in linear))
-
-
-def _gamma(v: float) -> float:
-    return min(1.0, max(0.0, 12.92 * v if v <= 0.0031308 else 1.055 * v ** (1 / 2.4) - 0.055))
+    """OKLCH on the screen; hue in radians."""
+    return QColor.fromRgbF(*hues.oklch(lightness, chroma, hue))
 
 
 # Dress
@@ -401,6 +383,12 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 #seg QToolButton:hover {{ background: {t.hover}; color: {t.text}; }}
 #seg QToolButton:checked {{ background: {t.soft}; color: {t.text}; border: 1px solid {t.accent}; }}
 #seg QToolButton:disabled {{ color: {faint}; background: {t.base}; }}
+QPlainTextEdit#note {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px; padding: 1px; }}
+QPlainTextEdit#note:focus {{ border-color: {t.accent}; }}
+QToolButton#star {{ font-size: 15px; padding: 0; color: {t.text2}; background: transparent;
+    border: 1px solid transparent; }}
+QToolButton#star:hover {{ background: {t.hover}; border-radius: 3px; }}
+QToolButton#star:focus {{ border: 1px solid {t.accent}; border-radius: 3px; }}
 #chip {{ background: {t.raised}; border: 1px solid {t.edge}; border-radius: 10px; }}
 #chip:hover {{ background: {t.hover}; }}
 #chip[on="true"] {{ background: {t.soft}; border-color: {t.accent}; }}

@@ -21,7 +21,7 @@ from facelens.images import decode
 from facelens.images.occlusion import Occlusion
 from facelens.resources import sample_data
 from facelens.session import log
-from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERTAINTY
+from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERTAINTY, UPGRADE
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
@@ -29,6 +29,7 @@ from facelens.session.workspace import Assessed, Evaluated, Operating
 from facelens.views import theme
 from facelens.views.app import make_application
 from facelens.views.main_window import MainWindow
+from facelens.views.modelling import SAMPLE_UPGRADES
 from facelens.words import tr
 
 SIZE = (1440, 900)
@@ -181,6 +182,10 @@ class Guide:
             window.commands.export_learners(self.out / "learners.png")
             self.settle()
             figures += [self.out / f"learners {name}.png" for name in LEARNERS]
+        if window.store.workspace.upgrade is not None:
+            window.commands.export_upgrade(self.out / "upgrade.png")
+            self.settle()
+            figures += [self.out / f"upgrade {name}.png" for name in UPGRADE]
         self.exported = [*paths, self.out / "selection.csv", *(path for path in figures if path.exists())]
         self.kept.once.update(self.exported)
 
@@ -331,10 +336,41 @@ def _match(guide: Guide) -> None:
     guide.settle()
 
 
+def _upgrade(guide: Guide) -> None:
+    """An upgrade by LCE beside two others and a model that knows nothing of the old one."""
+    window = guide.window
+    plan = replace(window.store.workspace.upgrade_plan, others=SAMPLE_UPGRADES, far=1e-2, resamples=300)
+    window.store.update(upgrade_plan=plan, projection_plan=ProjectionPlan(method="tsne"), selection=Selection())
+    _show_answered(guide, "upgrade", "upgrade_answer", "upgrade_map_answer")
+    found = window.store.workspace.upgrade
+    if found is not None and found.flips is not None and len(found.flips.lost):
+        worst = int(found.flips.searches.ids[found.flips.lost[0]])
+        window.store.update(selection=Selection(np.array([worst], np.int64), worst))
+
+
+def _same_people(guide: Guide) -> None:
+    guide.window.store.update(selection=Selection())
+    page = guide.window.panel("upgrade")
+    page.show_middle("sequence")  # type: ignore[attr-defined]
+    page.show_upper("people")  # type: ignore[attr-defined]
+
+
 def _projection(guide: Guide) -> None:
     """The map as the paper draws it: a colour for each person, triangles for degraded pictures."""
     guide.window.store.update(projection_plan=ProjectionPlan(method="tsne"), selection=Selection())
     _show_answered(guide, "projection", "projection_answer")
+
+
+def _old_and_new(guide: Guide) -> None:
+    """The same faces by the old model and the new one: where each moved, and what was gained and lost."""
+    from facelens.views.projection_legend import CHANGE, IDENTITY
+
+    window, plan = guide.window, guide.window.store.workspace.resolved_upgrade
+    asked = ProjectionPlan(method="tsne", model=plan.old, other=plan.new)
+    window.store.update(projection_plan=asked, selection=Selection())
+    guide.settle()
+    page = window.panel("projection")
+    page.colour_by(CHANGE if window.store.workspace.upgrade is not None else IDENTITY)  # type: ignore[attr-defined]
 
 
 def _show_answered(guide: Guide, word: str, *fields: str) -> None:
@@ -439,7 +475,10 @@ STEPS: tuple[tuple[str, Callable[[Guide], None]], ...] = (
     ("attributes", _attributes),
     ("learners", _learners),
     ("match", _match),
+    ("upgrade", _upgrade),
+    ("same_people", _same_people),
     ("projection", _projection),
+    ("old_and_new", _old_and_new),
     ("training", _training),
     ("palette", _palette),
     ("drop", _drop),

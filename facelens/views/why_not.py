@@ -62,20 +62,21 @@ class WhyNot(PaintedFaces):
         *,
         alpha: float,
         query: int,
+        mate: bool,
         picture: NDArray[np.uint8] | None = None,
     ) -> None:
-        """The face that is looked at and the nearest of the other kind, whichever of them is the mate.
+        """The face that is looked at and the nearest of the other kind; `mate`: the first of them is the mate.
 
         `picture` is the query as it was searched for, where that is not the picture of the gallery.
         """
         self._faces, self._current = faces, shown.gallery
         pair, ledgers = (shown, other), (ledger, other_ledger)
-        if _person(faces, shown.gallery) != _person(faces, query):
+        if not mate:
             pair, ledgers = pair[::-1], ledgers[::-1]
         self._ids = pair[0].gallery, query, pair[1].gallery
         cosine, emd = (np.array(part) for part in zip(*((one.cosine, one.emd) for one in pair)))
-        mate, nearest = (float(value) for value in reranking.blended(cosine, emd, alpha=alpha))
-        self._distances = mate, nearest
+        near, nearest = (float(value) for value in reranking.blended(cosine, emd, alpha=alpha))
+        self._distances = near, nearest
         self._painted = None if picture is None else image_of(picture)
         self.sentence = told(ledgers[0] - ledgers[1])
         self.setToolTip(tr("What the regions of the mate add to the EMD beyond those of the other; less is closer."))
@@ -172,7 +173,7 @@ class WhyNot(PaintedFaces):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         found = self.face_at(event.position())
-        if found is not None:
+        if found is not None and self._faces is not None and self._faces.row_of(found[0]) is not None:
             self.open_face(found[0])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -190,11 +191,6 @@ class WhyNot(PaintedFaces):
         assert self._ids is not None
         if face in (self._ids[MATE], self._ids[OTHER]):
             self.candidate_chosen.emit(face)
-
-
-def _person(faces: FaceSet, face: int) -> int:
-    row = faces.row_of(face)
-    return -1 if row is None else int(faces.identity.codes[row])
 
 
 def _paint_picture(painter: QPainter, image: QImage, box: QRectF) -> None:

@@ -1,8 +1,19 @@
 from __future__ import annotations
 
+from math import acos, degrees
+
+import numpy as np
 import pytest
 
-from facelens.analyses.compatible import performance_gain, upgrade_gain
+from facelens.analyses import compatible
+from facelens.analyses.compatible import (
+    IntraClass,
+    in_sequence,
+    intra_class,
+    performance_gain,
+    point_distance,
+    upgrade_gain,
+)
 
 # The printed rows: old, new, upper, cross, performance gain, upgrade gain.
 PRINTED = {
@@ -45,3 +56,60 @@ def test_undefined_gains_say_why() -> None:
     for gain in (performance_gain(90.0, 91.0, upper=90.0), upgrade_gain(90.0, [91.0], upper=90.0)):
         assert gain.value is None and "nothing to gain" in gain.text()
     assert upgrade_gain(90.0, [], upper=91.0).value is None
+
+
+def test_without_the_absolute_value_the_sign_would_turn() -> None:
+    """Table 2: the upper model is worse than the old one, and so is the new one."""
+    assert performance_gain(94.18, 90.49, upper=93.99).value == pytest.approx(-1942.11, abs=0.005)
+    assert upgrade_gain(94.18, [94.30], upper=93.99).value > 0  # type: ignore[operator]
+
+
+def test_a_sequence_holds_between_its_bounds_and_on_them() -> None:
+    assert in_sequence(1.0, 1.0, 1.0) and in_sequence(0.8, 0.85, 0.9)
+    assert not in_sequence(0.8, 0.79, 0.9) and not in_sequence(0.8, 0.91, 0.9)
+
+
+@pytest.fixture
+def people() -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors of people with one to five pictures, not in order."""
+    rng = np.random.default_rng(0)
+    who = rng.permutation(np.repeat([3, 7, 8, 11, 12], [1, 2, 3, 4, 5])).astype(np.int32)
+    x = rng.normal(size=(len(who), 6)) + 1.5
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32), who
+
+
+@pytest.mark.parametrize("block", [1 << 15, 3])
+@pytest.mark.parametrize("definition", list(IntraClass))
+def test_the_distance_inside_a_class(
+    people: tuple[np.ndarray, np.ndarray], definition: IntraClass, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compatible, "_BLOCK", block)
+    vectors, who = people
+    expected = []
+    for person in sorted(set(who.tolist())):
+        own = vectors[who == person].astype(np.float64)
+        centre = own.sum(0) / np.linalg.norm(own.sum(0))
+        each = {
+            "centre": [float(((f - centre) ** 2).sum()) for f in own],
+            "pairs": [float(((a - b) ** 2).sum()) for i, a in enumerate(own) for b in own[:i]],
+            "angle": [degrees(acos(min(1.0, float(f @ centre)))) for f in own],
+        }[definition]
+        expected.append(float(np.mean(each)) if len(own) > 1 else np.nan)
+    found = intra_class(vectors, who, definition)
+    assert np.isnan(found[0])  # one picture says nothing
+    assert found == pytest.approx(expected, abs=1e-4, nan_ok=True)
+
+
+def test_point_distance_is_two_minus_two_cosines(
+    people: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compatible, "_BLOCK", 4)
+    vectors, _ = people
+    other = np.roll(vectors, 1, axis=0)
+    expected = [2 - 2 * float(a.astype(np.float64) @ b) for a, b in zip(vectors, other)]
+    assert point_distance(vectors, other) == pytest.approx(expected, abs=1e-6)
+    # 0.230 and 0.409 of the paper's figure are mean cosines of 0.885 and 0.7955.
+    for d_pw, cosine in ((0.230, 0.885), (0.409, 0.7955)):
+        a = np.array([[1.0, 0.0]])
+        b = np.array([[cosine, np.sqrt(1 - cosine**2)]])
+        assert point_distance(a, b)[0] == pytest.approx(d_pw, abs=5e-4)

@@ -153,10 +153,13 @@ def test_a_damaged_file_is_made_anew(spoil: Any, moved: list[dict[str, Any]], tm
 
 def test_points_of_other_faces_are_not_taken(moved: list[dict[str, Any]], tmp_path: Path) -> None:
     faces, features = faces_and_vectors()
-    made = project(faces, ProjectionPlan(), features=features, folder=tmp_path)
+    project(faces, ProjectionPlan(), features=features, folder=tmp_path)
     (file,) = tmp_path.iterdir()
-    projection._store(file, replace(made, points=made.points[:-1]))
-    assert len(project(faces, ProjectionPlan(), features=features, folder=tmp_path).points) == len(faces)
+    with np.load(file) as kept:
+        spoilt = {name: kept[name] if name == "said" else kept[name][:-1] for name in kept.files}
+    np.savez(file, **spoilt)
+    found = project(faces, ProjectionPlan(), features=features, folder=tmp_path, anew=True)
+    assert len(found.points) == len(faces) and len(moved) == 2
 
 
 @pytest.mark.parametrize("calls", range(3))
@@ -265,3 +268,58 @@ def test_umap_keeps_people_together_and_can_be_stopped() -> None:
     uncompiled = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     ended = subprocess.run([sys.executable, "-c", UMAP], cwd=ROOT, env=uncompiled, capture_output=True, text=True)
     assert ended.stdout.strip() == "stopped", ended.stderr
+
+
+def two(kind: str) -> tuple[FaceSet, FeatureSet, FeatureSet]:
+    """A model and an upgrade of it: one that understands it, one that does not, one of other dimensions."""
+    faces, features = faces_and_vectors(80)
+    rng, x = np.random.default_rng(5), features.vectors
+    made = {
+        "near": x + 0.3 * rng.standard_normal(x.shape),
+        "strange": (x + 0.3 * rng.standard_normal(x.shape)) @ np.linalg.qr(rng.standard_normal((16, 16)))[0],
+        "wide": x @ rng.standard_normal((16, 24)),
+    }[kind]
+    return faces, features, FeatureSet(faces.ids, made.astype(np.float32), Provenance("y", "new"))
+
+
+def test_models_that_agree_are_fitted_together() -> None:
+    faces, old, new = two("near")
+    found = project(faces, replace(PCA, other="new"), features=old, other=new)
+    assert found.how == "joint" and found.residual is None and "fitted on both models" in found.agreement
+    both = np.concatenate([one.vectors / np.linalg.norm(one.vectors, axis=1, keepdims=True) for one in (old, new)])
+    points = layouts.pca(both)[0]
+    np.testing.assert_allclose(found.points, points[:80], atol=1e-5)
+    np.testing.assert_allclose(found.other, points[80:], atol=1e-5)
+    np.testing.assert_allclose(found.moved, 1 - (both[:80] * both[80:]).sum(1), atol=1e-5)
+    assert found.quality.defined and found.other_quality.defined
+
+
+@pytest.mark.parametrize("kind", ["strange", "wide"])
+def test_models_that_do_not_agree_are_turned_and_the_residual_is_said(kind: str) -> None:
+    faces, old, new = two(kind)
+    found = project(faces, replace(PCA, other="new"), features=old, other=new)
+    assert found.how == "aligned" and found.residual is not None and 0 < found.residual < 1
+    assert f"residual {found.residual:.2f}" in found.notes[0] and (found.alike is None) == (kind == "wide")
+    alone = project(faces, PCA, features=old)
+    np.testing.assert_allclose(found.points, alone.points, atol=1e-6)
+    assert found.moved is not None and found.moved.shape == (80,) and (found.moved >= 0).all()
+    with pytest.raises(InputError, match="cannot be fitted together") if kind == "wide" else contextlib.nullcontext():
+        forced = project(faces, replace(PCA, other="new", space="joint"), features=old, other=new)
+        assert forced.how == "joint" and "do not agree" in forced.agreement
+
+
+def test_both_begin_alike_and_are_kept_together(moved: list[dict[str, Any]], tmp_path: Path) -> None:
+    faces, old, new = two("near")
+    plan, watch = ProjectionPlan(model="net", other="new"), Watch()
+    made = project(faces, plan, features=old, other=new, folder=tmp_path, tick=watch)
+    assert len(moved) == 1 and [one.drawn for one in watch.offered] == ["pca", "umap"]
+    assert all(one.other is not None and one.moved is not None for one in watch.offered)
+    again = project(faces, plan, features=old, other=new, folder=tmp_path, refine=False)
+    assert again.final and again.other is not None and made.other is not None and len(moved) == 1
+    assert again.other.tobytes() == made.other.tobytes() and again.moved is not None
+    swapped = project(faces, replace(plan, model="new", other="net"), features=new, other=old, folder=tmp_path)
+    assert len(moved) == 2 and swapped.final, "the other way round is another map"
+    project(faces, replace(plan, space="aligned"), features=old, other=new, folder=tmp_path)
+    assert len(moved) == 4, "each by itself"
+    only = project(faces, ProjectionPlan(model="net"), features=old, folder=tmp_path)
+    assert len(moved) == 5 and only.other is None

@@ -235,7 +235,8 @@ def test_many_faces_are_as_each_pair(sides: str, kind: str) -> None:
 @pytest.mark.parametrize("sides", [(faces(1, (3, 3)), 40), (faces(40, (3, 3)), 40), (faces(1, (3, 3)), 1)])
 def test_pieces_of_all_cores_are_the_whole(sides: tuple[PatchSets, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "FEW", 3)
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    before = transport._cores()
+    monkeypatch.setattr(transport, "_cores", lambda: before * 4)
     query, gallery = sides[0], faces(sides[1], (4, 3), seed=1)
     found = transport.costs(query, gallery, kinds=("uniform", "apc"), solver="sinkhorn", epsilon=0.1)
     table = transport.tables(query, gallery)
@@ -247,6 +248,8 @@ def test_pieces_of_all_cores_are_the_whole(sides: tuple[PatchSets, int], monkeyp
     with pytest.raises(ValueError, match="weights are"):
         transport.costs(query, gallery, kinds=("none",))
     assert all(library.num_threads == threads for library, threads in transport._libraries())
+    monkeypatch.undo()
+    assert transport._cores() == before
 
 
 def test_least_costs_are_those_of_another_solver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +264,24 @@ def test_least_costs_are_those_of_another_solver(monkeypatch: pytest.MonkeyPatch
             np.testing.assert_allclose(transport.solve(found, u, v).cost, theirs, atol=1e-6)
             for line, cost in zip(zip(D, u, v), theirs):
                 assert transport.exact(*line).cost == pytest.approx(cost, abs=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 42, 49])
+def test_even_masses_are_assignments(n: int) -> None:
+    from scipy.optimize import linear_sum_assignment
+
+    from facelens.analyses import kernels_transport as kernels
+
+    some = np.random.default_rng(n).uniform(-1, 1, (6, n, n))
+    hard = np.stack([some[0], np.round(some[1] * 3) / 3, some[2] * 0, some[3] * 1e-3, some[4, :, :1] + some[4] * 1e-6])
+    similarity, even = hard.astype(np.float32), np.full((5, n), 1 / n)
+    cost, potential = np.zeros(5), np.zeros((5, n), np.float32)
+    kernels.least(similarity, even, even, cost, potential)
+    distance = 1 - similarity.astype(np.float64)
+    best = [line[linear_sum_assignment(line)].mean() for line in distance]
+    np.testing.assert_allclose(cost, best, atol=2e-6)
+    dual = (distance - potential[:, None]).min(2).mean(1) + potential.mean(1)
+    np.testing.assert_allclose(dual, best, atol=5e-6, err_msg="potentials prove that no plan is cheaper")
 
 
 def test_no_faces() -> None:
@@ -306,6 +327,10 @@ def test_a_broken_patch_breaks_only_its_own_face(broken: float) -> None:
                 transport.costs(query, sets, kinds=(kind,), solver=solver)[kind] for sets in (wrong, gallery)
             )
         np.testing.assert_allclose(found.cost[[0, 2]], right.cost[[0, 2]], atol=1e-6)
+    with np.errstate(invalid="ignore", over="ignore"):
+        both = [transport.tables(query, sets) for sets in (wrong, gallery)]
+    found, right = (transport.bounds(one, *transport.masses(one, kind="uniform")) for one in both)
+    np.testing.assert_allclose(found[[0, 2]], right[[0, 2]], atol=1e-6)
 
 
 def test_an_embedding_of_another_length_cannot_weigh() -> None:

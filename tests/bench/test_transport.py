@@ -16,7 +16,7 @@ from facelens.analyses.plan import MatchPlan
 
 pytestmark = pytest.mark.bench
 
-K, TURNS = 100, 25
+K, TURNS, ROW = 100, 25, 10
 REACH = 0.050  # seconds, from a click to the answer
 
 
@@ -29,39 +29,39 @@ def sides() -> tuple[PatchSets, PatchSets, np.ndarray]:
     return sets.take(slice(0, 1)), sets.take(slice(1, None)), np.linspace(1, 0, K)
 
 
-def quickest(*works: Callable[[], object]) -> list[float]:
-    """The least seconds of each, taken in turn, so that all meet the same machine."""
-    taken: list[list[float]] = [[] for _ in works]
-    for _ in range(TURNS):
-        for work, seconds in zip(works, taken):
-            time.sleep(0.15)  # threads of the one before wait spinning for a while
+def beside(peer: Callable[[], object], ours: Callable[[], object]) -> tuple[float, float]:
+    """How often ours is done while the peer is done once, and its seconds.
+
+    Both are taken in turn, several times in a row, so that they meet the same machine; the middle of all turns counts.
+    """
+    taken = np.zeros((TURNS, 2))
+    for line in taken:
+        for place, work in enumerate((peer, ours)):
+            time.sleep(0.06)  # threads of the one before wait spinning for a while
             work()
             start = time.perf_counter()
-            work()
-            seconds.append(time.perf_counter() - start)
-    return [min(seconds) for seconds in taken]
+            for _ in range(ROW):
+                work()
+            line[place] = (time.perf_counter() - start) / ROW
+    return float(np.median(taken[:, 0] / taken[:, 1])), float(np.median(taken[:, 1]))
 
 
+@pytest.mark.parametrize("cores", ["all cores", "one core"])
 @pytest.mark.parametrize("solver", ["sinkhorn", "exact"])
 def test_beside_the_product_of_the_patches(
-    sides: tuple[PatchSets, PatchSets, np.ndarray], solver: str, monkeypatch: pytest.MonkeyPatch
+    sides: tuple[PatchSets, PatchSets, np.ndarray], solver: str, cores: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query, gallery, cosine = sides
     rows, columns = gallery.patches.reshape(-1, 512), np.ascontiguousarray(query.patches[0].T)
     plan = MatchPlan(solver=solver)
-
-    def told(cores: str) -> tuple[float, float]:
-        bare, ours = quickest(lambda: rows @ columns, lambda: reranking.rerank(query, gallery, cosine, plan))
-        print(f"{solver}, {cores}: {K / ours:,.0f} pairs/s, the product alone {K / bare:,.0f}/s: {bare / ours:.2f}")
-        return bare / ours, ours
-
-    _, answer = told("all cores")
-    # How two cores share a few milliseconds depends on what else runs there; what the plans add does not.
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    with transport._one_thread():
-        monkeypatch.setattr(transport, "_one_thread", nullcontext)
-        reached, _ = told("one core")
-    assert answer < REACH and reached >= 0.8
+    alone = transport._one_thread() if cores == "one core" else nullcontext()
+    with alone:
+        if cores == "one core":
+            monkeypatch.setattr(transport, "_cores", lambda: [0])
+            monkeypatch.setattr(transport, "_one_thread", nullcontext)
+        reached, taken = beside(lambda: rows @ columns, lambda: reranking.rerank(query, gallery, cosine, plan))
+    print(f"{solver}, {cores}: {K / taken:,.0f} pairs/s, {reached:.2f} of the rate of the product alone")
+    assert taken < REACH and reached >= 0.8
 
 
 @pytest.mark.parametrize("weights", ["uniform", "apc", "sc distance"])
@@ -76,23 +76,23 @@ def test_least_costs_beside_pot(
     u, v = transport.masses(found, kind=weights)
     tables = [1 - line.T.astype(np.float64) for line in found.similarity]
     plan = MatchPlan(weights=weights)
-    ours, theirs = quickest(
-        lambda: reranking.rerank(query, gallery, cosine, plan),
+    reached, taken = beside(
         lambda: [ot.emd2(*line) for line in zip(u, v, tables)],
+        lambda: reranking.rerank(query, gallery, cosine, plan),
     )
-    print(f"{weights}: {K / ours:,.0f} pairs/s with their tables, POT without {K / theirs:,.0f}/s")
-    assert ours < REACH and ours < theirs
+    print(f"{weights}: {K / taken:,.0f} pairs/s with their tables, {reached:.1f} times the rate of POT without")
+    assert taken < REACH and reached >= 1
 
 
 @pytest.mark.parametrize("weights", ["uniform", "apc"])
 def test_the_nearest_of_all(sides: tuple[PatchSets, PatchSets, np.ndarray], weights: str) -> None:
     query, gallery, cosine = sides
     plan = MatchPlan(weights=weights)
-    ours, every = quickest(
-        lambda: reranking.nearest(query, [(gallery, cosine)], plan),
+    reached, taken = beside(
         lambda: reranking.rerank(query, gallery, cosine, plan),
+        lambda: reranking.nearest(query, [(gallery, cosine)], plan),
     )
     found = reranking.nearest(query, [(gallery, cosine)], plan)
     assert found is not None
-    print(f"{weights}: nearest {1e3 * ours:.1f} ms, {found.solved} of {K} solved; all of them {1e3 * every:.1f} ms")
-    assert ours < 1.1 * every
+    print(f"{weights}: nearest {1e3 * taken:.1f} ms, {found.solved} of {K} solved; {reached:.1f} times the rate of all")
+    assert reached >= (0.8 if weights == "uniform" else 1)  # of even masses the product is nearly all there is to do

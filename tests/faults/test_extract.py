@@ -46,6 +46,7 @@ def make_model(path: Path) -> Path:
 def killer(kills: int, seed: int, folder: Path) -> None:
     """Kill and resume until `kills` kills are done; ends with an error where a row is lost, doubled or wrong."""
     import facelens.__main__ as program
+    from facelens.commands import work
     from facelens.features import encoder, extract, library, store  # noqa: F401 - imported once, before the forks
     from facelens.session.tasks import open_gallery
 
@@ -61,8 +62,8 @@ def killer(kills: int, seed: int, folder: Path) -> None:
             try:
                 os.close(reader)
                 extract.SAFE_EVERY = 0.0  # a shard for each batch: as many moments to die in as can be
-                program._apart = lambda call, *args, **kwargs: call(*args, **kwargs)  # here, where the kill hits it
-                program._Line = lambda title: lambda done, total, note="": os.write(writer, b".")  # type: ignore
+                work.apart = lambda call, *args, **kwargs: call(*args, **kwargs)  # here, where the kill hits it
+                work.Line = lambda title: lambda done, total, note="": os.write(writer, b".")  # type: ignore
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 call = ["embed", str(gallery), "--model", str(model), "--store", str(root)]
                 code = program.main([*call, "--batch", "8", "--threads", "1"])

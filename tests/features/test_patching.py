@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from facelens.errors import Cancelled, InputError
@@ -16,6 +17,7 @@ from facelens.features import extract, library, patching
 from facelens.features.card import Card
 from facelens.features.feed import feed_face, placed_face
 from facelens.features.grids import Choice, grids
+from facelens.features.models import MODELS, shapes
 from facelens.features.patching import Model
 from facelens.images import dense
 from facelens.images.faceset import FaceSet
@@ -168,3 +170,23 @@ def test_grids_of_a_model() -> None:
         Choice("4 × 4", "", (4, 4)),
         Choice("3 × 3", "", (3, 3)),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "layer", "label"), [("casia", "blocks.11", "14 × 12"), ("foamliu", "features.11", "14 × 14")]
+)
+def test_a_finer_grid_lies_inside_a_row_of_blocks(name: str, layer: str, label: str) -> None:
+    spec = MODELS[f"mobilefacenet_{name}"]
+    layers = tuple((tap, " × ".join(map(str, sides))) for tap, sides in shapes.layers(spec))
+    seen = library.Inspection(NET, "weights", "", 0, spec.card, layers=layers)
+    assert grids(seen)[1] == Choice(label, layer)
+    picture = torch.rand(2, 3, *spec.card.size, generator=torch.Generator().manual_seed(0))
+    network = shapes.tapping(spec, layer).build().eval()
+    usual = spec.build().eval()
+    usual.load_state_dict(network.state_dict())
+    with torch.no_grad():
+        finer, own = network(picture), usual(picture)
+    assert finer.patches.shape[1:] == dict(shapes.layers(spec))[layer]
+    assert torch.equal(finer.embedding, own.embedding), "the vector is the same"
+    row, _, _ = layer.partition(".")
+    assert shapes.tapping(spec, row).build().patch_layer == f"{row}.14", "cards that name the whole row hold"

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -363,15 +364,22 @@ def test_other_programs_open_a_shard(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), np.float32), vectors)
 
 
-def test_a_mapped_set_travels_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shards", [1, 3])
+def test_vectors_travel_by_name(tmp_path: Path, shards: int) -> None:
     faces, vectors = gallery(tmp_path / "g", pictures=True), vectors_of(40)
-    kept = filled(tmp_path / "cache", faces, vectors)
+    kept = filled(tmp_path / "cache", faces, vectors, shards=shards)
     found = kept.features(faces.take(np.arange(4, 20)))
     parcel = pickle.dumps(found)
     assert len(parcel) < 2000
+    assert pickle.loads(parcel) is found, "those that are in use"
+    told = found.provenance
+    del found
     again = pickle.loads(parcel)
     np.testing.assert_array_equal(again.vectors, vectors[4:20])
-    assert again.provenance == found.provenance
+    assert again.provenance == told
+    renamed = pickle.loads(pickle.dumps(replace(again, ids=again.ids + 1)))
+    np.testing.assert_array_equal(renamed.vectors, vectors[4:20])
+    del again
     with kept.writer() as writer:
         writer.append(faces.ids[5:6], vectors[5:6], keys=np.array([5], np.uint64))
     with pytest.raises(Damaged, match="changed meanwhile"):

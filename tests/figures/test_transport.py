@@ -131,7 +131,7 @@ def test_the_sweep_has_a_curve_for_each_weighting(faces: FaceSet, subject: Subje
     said = texts(figure)
     assert (
         "APC, α 0.50: 0.800 [0.750, 0.840]" in said
-        and "my $1$ gallery · net · 2 × 2 patches · 3 queries · mask" in said
+        and "my $1$ gallery · net · 2 × 2 patches · 2 of 3 queries · mask" in said
     )
     assert any("N = 2 queries" in one and "3 faces are searched for" in one for one in said)
     assert [one.get_text() for one in axes.get_xticklabels()] == ["0", "0.5", "1", "sum"]

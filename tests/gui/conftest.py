@@ -25,7 +25,7 @@ from facelens.images import readers
 from facelens.session.jobs import JobQueue, Request
 from facelens.session.settings import Settings
 from facelens.session.store import Store
-from facelens.views import main_window, theme
+from facelens.views import main_window, motion, theme
 from facelens.views.bridge import Bridge
 from facelens.views.main_window import MainWindow
 from facelens.views.panel import Desk, Panel
@@ -339,6 +339,12 @@ def load(desk: Desk) -> Callable[..., None]:
 def walk(widget: QWidget) -> list[QWidget]:
     """The widget and everything in it that is visible."""
     return [part for part in (widget, *widget.findChildren(QWidget)) if part.isVisible()]
+
+
+@pytest.fixture(autouse=True)
+def motion_as_the_desktop_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that reduces motion does so for itself alone."""
+    monkeypatch.setattr(motion, "reduced", False)
 
 
 @pytest.fixture(autouse=True)

@@ -69,6 +69,29 @@ def test_the_lower_target_adds(browsing: MainWindow, make_gallery: Callable, tmp
     assert len(browsing.store.workspace.faces) == 14
 
 
+def test_on_the_match_page_a_folder_may_be_the_query_set(
+    browsing: MainWindow, make_gallery: Callable, tmp_path: Path, settle: Callable
+) -> None:
+    data = carried(make_gallery(tmp_path / "masked", people=("Ada_Byron",), pictures=2, manifest=False, seed=9))
+    enter(browsing, data)
+    assert "queries" not in browsing.veil.targets
+    QApplication.sendEvent(browsing, QDragLeaveEvent())
+    browsing.act("match.show")
+    enter(browsing, data)
+    assert browsing.veil.targets == ("open", "add", "queries")
+    veil = browsing.veil
+    spot = next(
+        point
+        for point in (QPoint(veil.width() * i // 12, veil.height() - 60) for i in range(12))
+        if not move(browsing, data, veil.mapTo(browsing, point)) and veil.doing == "queries"
+    )
+    browsing.grab()
+    drop(browsing, data, veil.mapTo(browsing, spot))
+    settle(browsing)
+    queries = browsing.store.workspace.queries
+    assert queries is not None and len(queries) == 2 and len(browsing.store.workspace.faces) == 12
+
+
 def test_a_list_of_pairs_becomes_the_test(browsing: MainWindow, tmp_path: Path, settle: Callable) -> None:
     faces = browsing.store.workspace.faces
     assert faces is not None

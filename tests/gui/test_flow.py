@@ -156,6 +156,7 @@ class Monkey:
                 Qt.Key.Key_PageDown, Qt.Key.Key_PageUp, Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Escape,
                 Qt.Key.Key_Tab, Qt.Key.Key_Delete, Qt.Key.Key_E, Qt.Key.Key_G, Qt.Key.Key_C, Qt.Key.Key_N,
                 Qt.Key.Key_F6, Qt.Key.Key_Backspace, Qt.Key.Key_A, Qt.Key.Key_Plus,
+                Qt.Key.Key_P, Qt.Key.Key_X, Qt.Key.Key_U, Qt.Key.Key_0, Qt.Key.Key_3, Qt.Key.Key_F5,
             ]
         )  # fmt: skip
         modifiers = self.rng.choice([NONE, NONE, NONE, SHIFT, CTRL])
@@ -204,8 +205,8 @@ class Monkey:
             arrangement=Arrangement(
                 filter=rng.choice(["", "", "blur > 0.5", "split = test", 'identity ~ "a"', "nobody", "not blur < 2"])
                 if "blur" in faces.columns
-                else "",
-                sort=rng.choice(["", *faces.sortable]),
+                else rng.choice(["", "flag = rejected", "not tag = ada"]),
+                sort=rng.choice(["", *faces.sortable, "rating", "flag"]),
                 descending=rng.random() < 0.5,
                 group=rng.choice(["", "identity"]),
             ),
@@ -215,9 +216,10 @@ class Monkey:
 
     def type(self) -> str:
         text = self.rng.choice(["blur > ", "ada", "(", '"', "p9", "and", "<b>", "split = test"])
-        line = self.rng.choice(
-            [self.window.panel("filter").line, self.window.panel("identities").search, self.window.palette_card.line]
-        )
+        panels = {word: self.window.panel(word) for word in ("filter", "identities", "tags", "inspector")}
+        tags = panels["tags"].line, panels["inspector"].marks.line
+        lines = panels["filter"].line, panels["identities"].search, self.window.palette_card.line
+        line = self.rng.choice([*lines, *tags])
         if line.isVisible():
             QTest.keyClicks(line, text)
             if self.rng.random() < 0.5:

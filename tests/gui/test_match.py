@@ -22,6 +22,7 @@ from facelens.features.patching import Shown
 from facelens.images.faceset import FaceSet
 from facelens.images.occlusion import CLEAR, Occlusion
 from facelens.session import deciding, matching
+from facelens.session.ground import Ground
 from facelens.session.selection import Selection
 from facelens.session.settings import Searching
 from facelens.views.panel import Desk
@@ -55,10 +56,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Searches without a network: cosines of the vectors, patches made of the ids."""
     calls: list[tuple[Any, ...]] = []
 
-    def search(faces: FaceSet, query: int, plan: MatchPlan, **given: Any) -> matching.Searched:
-        occlusion = given["occlusion"] or CLEAR
+    def search(ground: Ground, query: int, plan: MatchPlan, **given: Any) -> matching.Searched:
+        faces, occlusion = ground.faces, given["occlusion"] or CLEAR
         calls.append(("search", query, plan.weights, occlusion.kind))
-        unit = given["features"].unit(faces.ids)[0]
+        unit = ground.features.unit(faces.ids)[0]
         cosine = unit @ unit[faces.row_of(query)]
         rows = np.argsort(-cosine, kind="stable")
         rows = rows[faces.ids[rows] != query][: plan.shortlist]
@@ -68,12 +69,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         first = int(np.flatnonzero(right)[0]) + 1
         return matching.Searched(found, right, len(faces) - 1, first, 0, Shown(CROP, None), occlusion)
 
-    def told(faces: FaceSet, query: int, other: int, plan: MatchPlan, **given: Any) -> matching.Pair:
+    def told(ground: Ground, query: int, other: int, plan: MatchPlan, **given: Any) -> matching.Pair:
         calls.append(("explain", query, other))
-        sides = [patches(faces, np.array([one])) for one in (query, other)]
+        sides = [patches(ground.faces, np.array([one])) for one in (query, other)]
         return matching.Pair(explain(*sides, plan, cosine=0.5), Shown(CROP, None), Shown(CROP, None))
 
-    def strangers(faces: FaceSet, plan: MatchPlan, **given: Any) -> Strangers:
+    def strangers(ground: Ground, plan: MatchPlan, **given: Any) -> Strangers:
         return Strangers(np.full(400, 0.1), np.linspace(0.5, 1, 400))
 
     monkeypatch.setattr(deciding, "strangers", strangers)
@@ -162,6 +163,53 @@ def test_painting_searches_for_the_painted_face(page: MatchPanel, desk: Desk, fa
     assert page._shown.occlusion.clear
 
 
+def test_every_control_is_undone_and_shows_it(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    look(desk, int(faces.ids[0]))
+    page.controls.planned.emit({"solver": "sinkhorn"})  # so that epsilon is there
+    settle(desk)
+    shown = page.controls
+
+    def seen() -> tuple[object, ...]:
+        boxes = (shown.grid.currentText(), shown.solver.currentData(), shown.shortlist.currentData())
+        return shown.value.text(), shown.weights.value(), *boxes, shown.epsilon.value(), shown.epsilon_row.isHidden()
+
+    for change in (
+        {"alpha": 0.2},
+        {"alpha": -1.0},
+        {"weights": "sc similarity"},
+        {"layer": "", "grid": (3, 2)},
+        {"epsilon": 0.2},
+        {"solver": "exact"},
+        {"shortlist": 10},
+    ):
+        before, plan, question = seen(), desk.workspace.match_plan, desk.workspace.match_question
+        desk.store.clock = lambda later=desk.store.clock() + 10: later  # type: ignore[misc]  # noqa: B008
+        shown.planned.emit(change)
+        settle(desk)
+        assert desk.workspace.match_plan == replace(plan, **change), change  # type: ignore[arg-type]
+        desk.store.go(desk.workspace.history.done - 1)
+        settle(desk)
+        assert (desk.workspace.match_plan, seen(), desk.workspace.match_question) == (plan, before, question), change
+        assert page._shown is page.found() is not None, "and what was found then is shown"
+
+
+def test_what_is_painted_by_hand_has_ranks_and_is_painted_on_all(
+    page: MatchPanel, desk: Desk, faces: FaceSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look(desk, int(faces.ids[0]))
+    stroke = Occlusion("brush", strokes=((0.2, 0.3, 0.1), (0.4, 0.3, 0.1)))
+    page.canvas.occlusion_changed.emit(stroke)
+    settle(desk)
+    assert page.tried.rows._ranks["brush"] == (page._shown.first, page._shown.after(0.7))
+    painted: list[object] = []
+    monkeypatch.setattr(matching, "sweep", lambda ground, plan, **given: painted.append(given["occlusion"]))
+    page.tried.sweep_wanted.emit("brush")
+    settle(desk)
+    assert painted == [stroke] and desk.workspace.occlusion == stroke
+    page.controls.occluder.click()
+    assert page.plan.header.title() == "Occlude the query" and not page.explorer.controls.isVisible()
+
+
 def test_a_pair_from_elsewhere_is_taken_over(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
     a, b = int(faces.ids[3]), int(faces.ids[5])
     desk.store.update(selection=Selection(np.array([a, b]), a, (a, b)))
@@ -184,7 +232,7 @@ def test_the_candidate_can_be_searched_for_itself(page: MatchPanel, desk: Desk, 
     look(desk, query)
     page.slopes.candidate_chosen.emit(other)
     settle(desk)
-    page.slopes.query_wanted.emit(other)
+    page.slopes.face_wanted.emit(other)
     settle(desk)
     assert desk.workspace.query == other
     assert page._shown is not None and page._shown.found.query == other

@@ -253,14 +253,14 @@ def test_the_sample_gallery_opens_with_its_models_and_is_no_recent_one(
     assert window.windowTitle().startswith("Sample gallery")
     assert recents(window) == []
     assert {one.path for one in workspace.models} == set(sample_models()) and all(one.fits for one in workspace.models)
-    assert asked == ["old", "lce", "new", "plain", "residual", "universal", "divided", "undivided"]
+    assert asked == ["old", "lce", "new", "plain", "residual", "universal", "divided", "undivided", "bct", "l2"]
     assert (workspace.model_a, workspace.model_b) == ("old", "lce")
     assert (workspace.ensemble.members, workspace.ensemble.target) == (("new", "plain", "residual"), "new")
     assert all(Path(file).is_file() for _, file in workspace.ensemble.files)
-    assert [workspace.embedded(name)[0] for name in asked] == [4] * 8
+    assert [workspace.embedded(name)[0] for name in asked] == [4] * 10
     window.act("gallery.open_sample")
     settle(window)
-    assert len(window.store.workspace.models) == len(sample_models()) and len(asked) == 8, "they are there already"
+    assert len(window.store.workspace.models) == len(sample_models()) and len(asked) == 10, "they are there already"
 
 
 def test_a_missing_sample_is_told(

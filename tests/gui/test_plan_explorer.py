@@ -225,7 +225,8 @@ def test_saliency_is_asked_for_once_and_shares_the_scale(explorer: PlanExplorer)
     explorer.over.button("occlusion").click()
     counts = np.arange(P, dtype=np.float64) - 5
     counts[3] = np.nan
-    explorer.set_heat(counts, "of the cosine")
+    explorer.set_heat(counts, ("deletion check +0.040", "+0.040"), told="it can be believed")
+    assert explorer.caption()[2] == "it can be believed"
     for key in ("weights", "occlusion"):
         explorer.over.button(key).click()
     explorer.grab()
@@ -236,6 +237,7 @@ def test_saliency_is_asked_for_once_and_shares_the_scale(explorer: PlanExplorer)
     assert high == pytest.approx(36 * 41 / np.arange(37).sum())  # weights are 1 in averages, inside these
     fill(explorer, explained(moved_by(WHERE)))
     assert wanted == ["occlusion"] * 2
+    assert "Hover" in explorer.caption()[2], "of another pair nothing is known"
     explorer.clear_heat()
     explorer.grab()
     assert explorer.sheet.limits() == pytest.approx((0.9, 1.1))

@@ -55,9 +55,10 @@ class World:
         self.ids = self.found.ids.tolist()
         desk.store.update(faces=self.faces)
         self.heard: list[tuple[str, Any]] = []
-        for name in ("candidate_chosen", "explain_wanted", "query_wanted"):
+        for name in ("candidate_chosen", "explain_wanted", "query_wanted", "face_wanted"):
             getattr(made, name).connect(lambda face, name=name: self.heard.append((name, face)))
-        made.select.connect(lambda ids, mode: self.heard.append(("select", (ids.tolist(), mode))))
+        for chosen in (made.select, made.select_queries):
+            chosen.connect(lambda ids, mode: self.heard.append(("select", (ids.tolist(), mode))))
         made.run_wanted.connect(lambda: self.heard.append(("run", None)))
         self.show(0.7)
 
@@ -118,7 +119,7 @@ def test_clicks(world: World, slopes: Slopes, qtbot: Any, stage: int) -> None:
     qtbot.mouseClick(slopes, LEFT, HELD.AltModifier, at)
     qtbot.mouseDClick(slopes, LEFT, HELD.NoModifier, at)
     selected = [("select", ([face], mode)) for mode in (Mode.TOGGLE, Mode.REMOVE)]
-    asked = [("candidate_chosen", face), ("query_wanted", face), *selected, ("explain_wanted", face)]
+    asked = [("candidate_chosen", face), ("face_wanted", face), *selected, ("explain_wanted", face)]
     assert world.heard == asked and slopes.candidate == face
 
 
@@ -127,7 +128,7 @@ def test_the_menu_searches_for_a_face_of_the_shortlist(world: World, slopes: Slo
     for action in (explain, search, add):
         action.trigger()
     face = world.ids[2]
-    asked = [("candidate_chosen", face), ("explain_wanted", face), ("query_wanted", face)]
+    asked = [("candidate_chosen", face), ("explain_wanted", face), ("face_wanted", face)]
     assert world.heard == [*asked, ("select", ([face], Mode.ADD))]
 
 

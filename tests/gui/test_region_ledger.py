@@ -144,7 +144,7 @@ def test_the_mate_is_at_the_left_whoever_is_looked_at(desk: Desk, faces: FaceSet
     chosen = heard(view.candidate_chosen)
     near, far = explained(gallery=mate), explained(0.388, 0.415, gallery=other)
     for pair, ledgers in (((near, far), (MINE, THEIRS)), ((far, near), (THEIRS, MINE))):
-        view.show_triple(faces, *pair, *ledgers, alpha=0.7, query=query)
+        view.show_triple(faces, *pair, *ledgers, alpha=0.7, query=query, mate=pair[0] is near)
         assert view.current_text() == "mate 0.412, other 0.447. Eyes −0.077, all other regions +0.004."
         for box in view.boxes():
             QTest.mouseClick(view, LEFT, pos=box.center().toPoint())

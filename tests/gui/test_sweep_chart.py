@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import PLAIN_SUM
 from facelens.analyses.reranking import Sweep, SweepRow
+from facelens.session.jobs import Job, Request, State
 from facelens.views.frame import Frame
 from facelens.views.sweep_chart import SweepChart
 
@@ -146,8 +147,30 @@ def test_nothing_yet(chart: SweepChart) -> None:
     assert run == [None]
     part = replace(row("apc", 0.05), measures=dict.fromkeys(("P@1", "RP", "MAP@R"), ()), alphas=())
     chart.show_sweep(sweep(part, complete=False), weights="apc", alpha=0.7)
-    assert chart.chart.isVisible() and chart.chart.aside == "still running"
+    assert chart.chart.isVisible()
     chart.grab()
+
+
+def test_a_search_that_runs_can_be_stopped_and_run_again(chart: SweepChart) -> None:
+    wanted, stopped = heard(chart.run_wanted), heard(chart.stop_wanted)
+    job = Job(1, Request("Search", print, unit="queries"), State.RUNNING, done=64, total=2039)
+    chart.show_job(job)
+    assert chart.stop.isVisible() and not chart.run.isVisible() and "64 of 2,039" in chart.progress.text()
+    chart.show_sweep(sweep(row("uniform", 0.1), complete=False), weights="uniform", alpha=0.7)
+    assert chart.chart.aside == "still running"
+    chart.stop.click()
+    chart.show_job(None)
+    assert chart.chart.aside == "stopped before the end" and not chart.stop.isVisible()
+    chart.again.click()
+    assert len(stopped) == len(wanted) == 1
+    chart.show_sweep(sweep(row("uniform", 0.1)), weights="uniform", alpha=0.7)
+    assert chart.chart.aside == "" and not chart.running.isVisible()
+
+
+def test_who_cannot_be_found_is_not_counted(chart: SweepChart) -> None:
+    ranks = np.where(np.arange(158) < 8, 1, 0).astype(np.int32)
+    chart.show_sweep(sweep(row("uniform", 0.1), ranks=ranks), weights="uniform", alpha=0.7)
+    assert chart.chart.y_axis.title.startswith("P@1 over 8 of 158 queries · mask")
 
 
 def test_grids_and_solvers_are_offered_where_there_are_any(drawn: SweepChart) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERTAINTY
+from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERTAINTY, UPGRADE
 from facelens.views.tour import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,6 +97,8 @@ def test_the_whole_tour_without_a_network_and_without_torch(
     expected |= {f"uncertainty {chart}.png" for chart in UNCERTAINTY} | {"refused.csv"}
     expected |= {f"confidence {name}.png" for name in CONFIDENCE} | {f"learners {name}.png" for name in LEARNERS}
     expected |= {f"match {name}.png" for name in MATCH if name != "sweep"}
+    # So few faces support no FAR, and then no order of models either.
+    expected |= {f"upgrade {name}.png" for name in UPGRADE if name != "sequence"}
     assert {path.name for path in out.iterdir()} == expected
     for path in out.glob("*.png"):
         assert colours(path) > 60, f"{path.name} is blank"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from facelens.errors import InputError
+from facelens.images import faceset
 from facelens.images.faceset import FaceSet, Labels, face_ids
 
 
@@ -146,3 +147,14 @@ def test_labels_counts_and_missing() -> None:
     assert labels.names == ("a", "b") and labels.counts().tolist() == [1, 2]
     assert [labels.name(i) for i in range(5)] == ["b", "", "a", "", "b"]
     assert Labels.of([]).counts().tolist() == []
+
+
+def test_many_ids_are_found_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    faces = FaceSet.build("g", Path("."), paths=[f"{i}.png" for i in range(60)], identities=["a"] * 60)
+    rng = np.random.default_rng(0)
+    for ids in (faces.ids, faces.ids[::-1], rng.choice(faces.ids, 40), np.append(faces.ids[5:30], [-1, 2**62])):
+        rows = faces.rows_of(ids)
+        assert rows.tolist() == [at for one in ids.tolist() if (at := faces.row_of(one)) is not None]
+        with monkeypatch.context() as patched:
+            patched.setattr(faceset, "MANY", 3)
+            assert faces.rows_of(ids).tolist() == rows.tolist()

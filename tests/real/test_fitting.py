@@ -5,9 +5,7 @@ LFW: 79 of the 158 people with ten pictures are tested on, the other 795 people 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,21 +14,13 @@ from numpy.typing import NDArray
 
 from facelens.analyses.similarity import all_pairs
 from facelens.analyses.verification import verify
+from facelens.features.featureset import FeatureSet
 from facelens.features.fitting import fit, fit_unified
-from facelens.images.faceset import FaceSet
-from facelens.session import tasks
+from facelens.images.faceset import FaceSet, Labels
 
 pytestmark = pytest.mark.real
 
 Floats = NDArray[np.floating]
-
-FILES = {
-    "casia": "mobilefacenet-casia/068.ckpt",
-    "facexzoo 1.0": "mobilefacenet-facexzoo/face_recognition_1.0.state_dict.pt",
-    "facexzoo 2.0": "mobilefacenet-facexzoo/face_recognition_2.0.state_dict.pt",
-    "foamliu": "mobilefacenet-foamliu/model.pt",
-    "w600k": "w600k-mbf/w600k_mbf.onnx",
-}
 
 
 class Lfw(NamedTuple):
@@ -63,27 +53,20 @@ class Lfw(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def lfw(real_faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Lfw:
-    folder = real_faces / "faces/lfw"
-    with open(folder / "images.csv") as file:
-        lines = list(csv.DictReader(file))
-    paths, names = ([line[key] for line in lines] for key in ("path", "identity"))
-    faces = FaceSet.build("lfw", folder / "aligned112", paths=paths, identities=names)
-    ten = np.array([line["role"] == "core10" for line in lines])
-    people = sorted({name for name, one in zip(names, ten) if one})
+def lfw(lfw_faces: FaceSet, lfw_features: Callable[[str], FeatureSet]) -> Lfw:
+    role, names = lfw_faces.columns["role"], lfw_faces.identity
+    assert isinstance(role, Labels)
+    ten = role.codes == role.names.index("core10")
+    people = sorted({names.names[code] for code in names.codes[ten]})
     apart = set(np.random.default_rng(0).permutation(people)[:79].tolist())
-    held = np.array([name in apart for name in names])
-    made: dict[str, Floats] = {}
-    store = tmp_path_factory.mktemp("vectors")
+    held = np.array([names.names[code] in apart for code in names.codes])
 
     def vectors(name: str) -> Floats:
-        if name not in made:
-            done = tasks.embed_gallery(faces, real_faces / "weights" / FILES[name], root=store)
-            made[name], found = done.features(faces).unit(faces.ids)
-            assert found.all()
-        return made[name]
+        unit, found = lfw_features(name).unit(lfw_faces.ids)
+        assert found.all()
+        return unit
 
-    return Lfw(faces, ~held, held & ten, vectors)
+    return Lfw(lfw_faces, ~held, held & ten, vectors)
 
 
 def test_a_mapped_gallery_is_found_by_another_model(lfw: Lfw) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from facelens.features.saliency import gradient
 from facelens.images.faceset import FaceSet
 from facelens.images.occlusion import Occlusion
 from facelens.session import ground, matching, tasks
+from facelens.session.ground import Ground
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -43,8 +44,8 @@ def lfw(real_faces: Path) -> FaceSet:
     return faces.take(np.sort(np.concatenate(rows)))
 
 
-def looked_at(faces: FaceSet, weights: Path, folder: Path) -> dict[str, Any]:
-    """Vectors and maps in one go, and the other things that every search needs."""
+def looked_at(faces: FaceSet, weights: Path, folder: Path) -> Ground:
+    """Vectors and maps in one go."""
     net = patching.network(Model(weights))
     vectors = np.zeros((len(faces), net.encoder.dimensions), np.float32)
     with extract.encoding(faces, np.arange(len(faces)), net.encoder, patches=True) as run:
@@ -53,7 +54,7 @@ def looked_at(faces: FaceSet, weights: Path, folder: Path) -> dict[str, Any]:
             vectors[fed.rows] = told.vectors
             patching.cache(faces, net, folder).put(faces.ids[fed.rows], told.patches, keys=fed.keys)
     features = FeatureSet(faces.ids, vectors, Provenance(f"{faces.digest} {weights.name}", weights.name))
-    return {"features": features, "model": Model(weights), "folder": folder}
+    return Ground(faces, features, Model(weights), folder)
 
 
 def before_and_after(found: Sweep, name: str = "P@1") -> tuple[float, float]:
@@ -65,12 +66,13 @@ def before_and_after(found: Sweep, name: str = "P@1") -> tuple[float, float]:
     return value(found.before[name]), value(row.measures[name][0])
 
 
-def swept(faces: FaceSet, given: dict[str, Any], kind: str) -> Sweep:
+def swept(given: Ground, kind: str) -> Sweep:
     """The first picture of everybody, painted, among all others."""
+    faces = given.faces
     first = faces.ids[np.unique(faces.identity.codes, return_index=True)[1]]
     asked = Occlusion(kind)
     found = matching.sweep(
-        faces, PLAN, occlusion=asked, among=first, excluded=first, weights=("uniform",), alphas=(PLAN.alpha,), **given
+        replace(given, excluded=first), PLAN, occlusion=asked, among=first, weights=("uniform",), alphas=(PLAN.alpha,)
     )
     assert len(found.queries) == PEOPLE and found.gallery == PEOPLE * (EACH - 1) and not found.notes
     assert "no query is in the gallery" in found.how
@@ -81,9 +83,9 @@ def test_masks_sunglasses_and_crops_are_found_better_by_a_weak_network(
     lfw: FaceSet, real_faces: Path, tmp_path: Path
 ) -> None:
     given = looked_at(lfw, real_faces / "weights" / CASIA, tmp_path)
-    assert patching.network(given["model"]).seen.card.grid == (7, 6)  # the grid of the paper's CosFace
+    assert patching.network(given.model).seen.card.grid == (7, 6)  # the grid of the paper's CosFace
     for kind, gain in (("mask", 0.03), ("sunglasses", 0.01), ("crop70", 0.05)):
-        found = swept(lfw, given, kind)
+        found = swept(given, kind)
         before, after = before_and_after(found)
         assert after >= before + gain, (kind, before, after)
         before, after = before_and_after(found, "MAP@R")
@@ -92,7 +94,7 @@ def test_masks_sunglasses_and_crops_are_found_better_by_a_weak_network(
 
 def test_a_strong_network_loses_on_masks_and_that_is_told(lfw: FaceSet, real_faces: Path, tmp_path: Path) -> None:
     given = looked_at(lfw, real_faces / "weights" / ZOO, tmp_path)
-    found = swept(lfw, given, "mask")
+    found = swept(given, "mask")
     before, after = before_and_after(found, "MAP@R")
     assert before > 0.93 and after < before - 0.03
     before, after = before_and_after(found)
@@ -117,7 +119,7 @@ def test_the_authors_pictures_are_queries_of_another_gallery(lfw: FaceSet, real_
     given = looked_at(gallery, real_faces / "weights" / CASIA, tmp_path)
     for kind in ("masked", "glass", "crop70"):
         queries = tasks.open_gallery(small / f"lfw-align-128-{kind}").faces
-        found = matching.sweep(gallery, PLAN, queries=queries, weights=("uniform",), alphas=(0.7,), **given)
+        found = matching.sweep(replace(given, queries=queries), PLAN, weights=("uniform",), alphas=(0.7,))
         assert len(found.queries) == 10 and found.gallery == len(gallery) - 1  # without the clear picture of the query
         assert (found.ranks > 0).all() and "same name" in found.how  # the other picture of everybody is there
         before, after = before_and_after(found)

@@ -6,8 +6,7 @@ lie, slices share the length of the vector, which adds some .06.
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,28 +16,27 @@ from facelens.analyses.part_pairs import rates
 from facelens.analyses.parts import cut
 from facelens.analyses.plan import PartsPlan
 from facelens.analyses.universal import study
-from facelens.images.faceset import FaceSet
-from facelens.session import tasks
+from facelens.features.featureset import FeatureSet
+from facelens.images.faceset import FaceSet, Labels
 
 pytestmark = pytest.mark.real
 
 K = 16
-MODEL = "mobilefacenet-facexzoo/face_recognition_1.0.state_dict.pt"
 
 
 @pytest.mark.parametrize(
     ("people", "within"),  # of people with ten pictures; their few pairs leave some room
     [(40, 2), pytest.param(158, 1, marks=pytest.mark.faults)],
 )
-def test_slices_of_an_ordinary_embedding(people: int, within: int, real_faces: Path, tmp_path: Path) -> None:
-    folder = real_faces / "faces/lfw"
-    with open(folder / "images.csv") as stream:
-        lines = [line for line in csv.DictReader(stream) if line["role"] == "core10"]
-    drawn = np.random.default_rng(0).permutation(sorted({line["identity"] for line in lines}))[:people]
-    lines = [line for line in lines if line["identity"] in set(drawn)]
-    paths, names = ([line[key] for line in lines] for key in ("path", "identity"))
-    faces = FaceSet.build("lfw", folder / "aligned112", paths=paths, identities=names)
-    features = tasks.embed_gallery(faces, real_faces / "weights" / MODEL, root=tmp_path).features(faces)
+def test_slices_of_an_ordinary_embedding(
+    people: int, within: int, lfw_faces: FaceSet, lfw_features: Callable[[str], FeatureSet]
+) -> None:
+    role, names = lfw_faces.columns["role"], lfw_faces.identity
+    assert isinstance(role, Labels)
+    ten = role.codes == role.names.index("core10")
+    drawn = np.random.default_rng(0).permutation(np.unique(names.codes[ten]))[:people]
+    faces = lfw_faces.take(np.flatnonzero(ten & np.isin(names.codes, drawn)))
+    features = lfw_features("facexzoo 1.0")
 
     plan = PartsPlan(parts=K, unit=True)
     parts = cut(faces, plan, features=features)

@@ -31,9 +31,12 @@ MODEL_ACTIONS = {
 ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate.policy", "evaluate.figure",
     "uncertainty.run", "uncertainty.export", "uncertainty.export_all", "uncertainty.curve", "uncertainty.figure",
     "confidence.export", "confidence.study", "confidence.figure", "learners.export", "learners.figure",
-    "match.sweep", "match.export", "match.figure",
+    "match.sweep", "match.export", "match.figure", "projection.export", "projection.figure",
+    "upgrade.run", "upgrade.report", "upgrade.figure", "upgrade.export", "upgrade.flips", "upgrade.order",
 }
 TRAINING_ACTIONS = {"training.start", "training.resume"}
+MARKS = {id for id in BY_ID if id.startswith("mark.") and id != "mark.advance"}
+STEPS = {"history.undo": "Nothing to undo.", "history.redo": "Nothing to redo."}
 
 
 def gallery(people: int = 2, faces: int = 6) -> FaceSet:
@@ -83,6 +86,7 @@ def test_without_a_gallery_the_reason_names_the_next_step() -> None:
     assert "select.all" in said and "figure.export" in said and "doctor.run" in said
     assert {"gallery.open", "palette.open", "keys.show", "select.none", "application.quit"}.isdisjoint(said)
     assert said.pop("training.start").startswith("Needs a recipe.") and said.pop("training.resume")
+    assert {id: said.pop(id) for id in STEPS} == STEPS
     assert {said[id] for id in said.keys() - MODEL_ACTIONS} == {"Needs a gallery. Open one first (Ctrl+O)."}
     assert {said[id] for id in MODEL_ACTIONS} == {"Needs a model. Open one first (Ctrl+M)."}
 
@@ -92,16 +96,19 @@ def test_reasons_follow_the_workspace() -> None:
     ids = faces.ids
     bare = Workspace(faces=faces)
     assert reasons(bare).keys() == {
-        "find.clear", "view.loupe", "view.compare", "select.identity", "faces.exclude", "faces.include_all",
-        "faces.copy_paths", *MODEL_ACTIONS, *ANSWER_ACTIONS, *TRAINING_ACTIONS,
+        "find.clear", "find.again", "view.loupe", "view.compare", "select.identity", "faces.exclude",
+        "faces.include_all", "faces.copy_paths", *MARKS, "subset.make",
+        *MODEL_ACTIONS, *ANSWER_ACTIONS, *TRAINING_ACTIONS, *STEPS,
     }  # fmt: skip
     chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
     assert reasons(chosen).keys() == {
         "find.clear",
+        "find.again",
         "faces.include_all",
         *MODEL_ACTIONS,
         *ANSWER_ACTIONS,
         *TRAINING_ACTIONS,
+        *STEPS,
     }
     many = Workspace(faces=faces, selection=Selection(ids=ids[:5], current=int(ids[0])))
     assert reasons(many)["view.compare"] == "Needs two to four selected faces; 5 are selected."

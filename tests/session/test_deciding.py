@@ -13,6 +13,7 @@ from facelens.analyses.plan import MatchPlan
 from facelens.errors import InputError
 from facelens.images.protocol import Pairs
 from facelens.session import deciding, ground, matching, tasks
+from facelens.session.ground import Ground
 from tests.features.patched import NET, drawn, model
 
 PLAN = MatchPlan(grid=(4, 4), shortlist=0)
@@ -21,18 +22,15 @@ PLAN = MatchPlan(grid=(4, 4), shortlist=0)
 def test_strangers_and_listed_pairs(tmp_path: Path) -> None:
     faces = drawn(tmp_path / "g", people=4, each=2)
     features = tasks.embed_gallery(faces, NET, root=tmp_path / "store").features(faces)
-    given = {"features": features, "model": model(), "folder": tmp_path / "maps"}
-    searched = {
-        int(face): matching.search(faces, int(face), PLAN, **given).found  # type: ignore[arg-type]
-        for face in faces.ids
-    }
+    here = Ground(faces, features, model(), tmp_path / "maps")
+    searched = {int(face): matching.search(here, int(face), PLAN).found for face in faces.ids}
 
     def told(one: int, other: int) -> tuple[float, float]:
         found = searched[one]
         place = found.ids.tolist().index(other)
         return float(found.cosine[place]), float(found.emd[place])
 
-    found = deciding.strangers(faces, PLAN, **given)  # type: ignore[arg-type]
+    found = deciding.strangers(here, PLAN)
     rows = [(a, b) for a in range(8) for b in range(a + 1, 8) if faces.identity.codes[a] != faces.identity.codes[b]]
     assert len(found.emd) == len(rows) == 24
     wanted = np.array([told(int(faces.ids[a]), int(faces.ids[b])) for a, b in rows])
@@ -41,12 +39,12 @@ def test_strangers_and_listed_pairs(tmp_path: Path) -> None:
     limit = decisions.threshold(found, alpha=0.7, far=0.25)
     blend = 0.7 * wanted[:, 1] + 0.3 * (1 - wanted[:, 0])
     assert limit.value == pytest.approx(np.sort(blend)[6], abs=1e-5)
-    fewer = deciding.strangers(faces, PLAN, excluded=faces.ids[:2], **given)  # type: ignore[arg-type]
+    fewer = deciding.strangers(replace(here, excluded=faces.ids[:2]), PLAN)
     assert len(fewer.emd) == 12
 
     pairs = np.array([(0, 1), (0, 2), (2, 3), (4, 2), (4, 5), (6, 1), (6, 7), (0, 5)])
     listed = Pairs(pairs, faces.identity.codes[pairs[:, 0]] == faces.identity.codes[pairs[:, 1]], np.zeros(8, np.int32))
-    verified = deciding.verify(faces, listed, PLAN, alphas=(0.0, 0.7), **given)  # type: ignore[arg-type]
+    verified = deciding.verify(here, listed, PLAN, alphas=(0.0, 0.7))
     by_patches = verified.found[1]
     expected = []
     for a, b in pairs:
@@ -59,8 +57,8 @@ def test_strangers_and_listed_pairs(tmp_path: Path) -> None:
 
     faces.path(7).write_bytes(b"")
     ground.forget()
-    without = deciding.verify(faces, listed, PLAN, alphas=(0.7,), **given)  # type: ignore[arg-type]
+    without = deciding.verify(here, listed, PLAN, alphas=(0.7,))
     assert (without.found[0].n_genuine, without.found[0].n_impostor) == (3, 4)
     with pytest.raises(InputError, match="templates"):
-        deciding.verify(faces, replace(listed, of="template"), PLAN, **given)  # type: ignore[arg-type]
+        deciding.verify(here, replace(listed, of="template"), PLAN)
     ground.forget()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,10 @@ from facelens.analyses.plan import MatchPlan
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.images.occlusion import Occlusion
+from facelens.progress import Tick
 from facelens.session import ground, match_report, matching, tasks
+from facelens.session.ground import Ground
+from facelens.session.jobs import Request
 from facelens.session.match_tables import pair_json, write_ranking, write_sweep
 from facelens.session.matched import Subject
 from facelens.words import number
@@ -100,10 +103,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is done in this process: starting another takes longer than all of it."""
 
-    def call(work: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        return work(*args, **named)
+    def run(request: Request, *, tick: Tick) -> Any:
+        return request.call(*request.args, **request.kwargs, tick=tick)
 
-    monkeypatch.setattr("facelens.__main__._apart", call)
+    monkeypatch.setattr("facelens.session.jobs.run_apart", run)
 
 
 def name_of(world: World, row: int) -> str:
@@ -118,9 +121,9 @@ def test_match_says_what_was_found(world: World, tmp_path: Path, capsys: pytest.
     assert main(["match", name_of(world, 4), str(world.store), *words, *files]) == 0
     said = capsys.readouterr().out
     asked = MatchPlan("plain", weights="apc", alpha=0.5, grid=(4, 4), shortlist=6, solver="sinkhorn", epsilon=0.1)
-    given: dict[str, Any] = {"features": world.features, "model": model(), "folder": tmp_path / "maps"}
+    here = Ground(world.faces, world.features, model(), tmp_path / "maps")
     query, painted = int(world.faces.ids[4]), Occlusion("mask")
-    found = match_report.examine(world.faces, query, asked, **given, occlusion=painted)
+    found = match_report.examine(here, query, asked, occlusion=painted)
     searched = found.searched
     assert "plain, 4 × 4 patches; α 0.50, weights APC, Sinkhorn, ε 0.1" in said
     assert "(mask painted): searched among the 11 others, its own picture left out; shortlist 6." in said
@@ -220,7 +223,7 @@ def test_the_commands_know_the_words_of_the_analyses(capsys: pytest.CaptureFixtu
         assert ended.value.code == 2
     said = capsys.readouterr().err
     assert all(name.replace(" ", "-") in said for name in plan.PATCH_WEIGHTS) and "1.5 is no share from 0 to 1" in said
-    from facelens.__main__ import _parser
+    from facelens.commands import parser
 
-    asked = _parser().parse_args(["rerank", "y", "--weights", "sc,SC-similarity", "--alphas", "0.3,sum,-1"])
+    asked = parser().parse_args(["rerank", "y", "--weights", "sc,SC-similarity", "--alphas", "0.3,sum,-1"])
     assert asked.weights == ("sc distance", "sc similarity") and asked.alphas == (0.3, -1.0)

@@ -18,6 +18,7 @@ FULL = Settings(
     layouts={"browse": b"\x00\xff\x01", "evaluate": b""},
     geometry=bytes(range(256)),
     recent=(Recent("/a b/ü\udcff", "a", 3), Recent("/c")),
+    workspaces=(Recent("/a b/work.facelens", "work", 3),),
     thumbnail_size=96,
     megapixels=120,
     model_gb=3,

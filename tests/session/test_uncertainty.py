@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from facelens import __main__ as command
 from facelens.__main__ import main
 from facelens.analyses import plan
 from facelens.analyses.correlation import spearman
 from facelens.analyses.plan import EnsemblePlan
 from facelens.analyses.uncertainty import assess
+from facelens.commands import work
 from facelens.features import learned, transforms
 from facelens.images import quality
 from facelens.resources import sample_data
@@ -197,7 +197,7 @@ def test_from_sample_checkpoints_to_a_list(
     def here(call: Any, *given: Any, **named: Any) -> Any:
         return call(*given, **named)
 
-    monkeypatch.setattr(command, "_apart", here)  # a process for each model would take most of the time
+    monkeypatch.setattr(work, "apart", here)  # a process for each model would take most of the time
     head, *rows = (sample_data() / "manifest.csv").read_text().splitlines()
     some = [row for row in rows if row.split(",")[1] in sorted({row.split(",")[1] for row in rows})[:12]]
     for row in some:

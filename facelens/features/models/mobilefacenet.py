@@ -39,6 +39,7 @@ class Step(NamedTuple):
 
 # The paper's table 1: expansion, channels, repeats, stride of the first of them.
 _TABLE = ((2, 64, 5, 2), (4, 128, 1, 2), (2, 128, 6, 1), (4, 128, 1, 2), (2, 128, 2, 1))
+BOTTLENECKS = sum(repeats for _, _, repeats, _ in _TABLE)
 
 
 def _steps() -> Iterator[Step]:
@@ -107,7 +108,7 @@ class CasiaBottleneck(nn.Module):
 class CasiaMobileFaceNet(nn.Module):
     """Layout `casia`. `grid` is the size of the last map: (7, 6) for 112 x 96."""
 
-    STAGES = ("conv1", "dw_conv1", "blocks", "conv2")
+    STAGES = ("conv1", "dw_conv1", *(f"blocks.{i}" for i in range(BOTTLENECKS)), "conv2")
 
     def __init__(self, *, dimensions: int = 128, grid: tuple[int, int] = (7, 6), patch_layer: str = "conv2") -> None:
         super().__init__()
@@ -242,7 +243,7 @@ class Relu6Bottleneck(nn.Module):
 class FoamliuMobileFaceNet(nn.Module):
     """Layout `foamliu`."""
 
-    STAGES = ("conv1", "dw_conv", "features", "conv2")
+    STAGES = ("conv1", "dw_conv", *(f"features.{i}" for i in range(BOTTLENECKS)), "conv2")
 
     def __init__(self, *, dimensions: int = 128, grid: tuple[int, int] = (7, 7), patch_layer: str = "conv2") -> None:
         super().__init__()

@@ -27,7 +27,8 @@ def run(network: nn.Module, x: Tensor, *, stages: Sequence[str], tap: str = "") 
 
 
 def checked_tap(tap: str, stages: Sequence[str]) -> str:
-    """`tap`, if the network has such a stage."""
+    """`tap`, if the network has such a stage; the last one in it, if it is a row of them."""
+    tap = next((name for name in reversed(stages) if name.startswith(f"{tap}.")), tap) if tap else ""
     if tap and tap not in stages:
         raise InputError(
             tr("This network has no patch layer {name}.", name=escaped(tap)),

@@ -15,12 +15,18 @@ _TABLE = {
         "conv1:64x112x112 bn1:64x112x112 prelu:64x112x112 layer1:64x56x56 layer2:128x28x28 layer3:256x14x14 "
         "layer4:512x7x7 bn2:512x7x7",
     ("mobilefacenet_casia",):
-        "conv1:64x56x48 dw_conv1:64x56x48 blocks:128x7x6 conv2:512x7x6",
+        "conv1:64x56x48 dw_conv1:64x56x48 blocks.0:64x28x24 blocks.1:64x28x24 blocks.2:64x28x24 blocks.3:64x28x24 "
+        "blocks.4:64x28x24 blocks.5:128x14x12 blocks.6:128x14x12 blocks.7:128x14x12 blocks.8:128x14x12 "
+        "blocks.9:128x14x12 blocks.10:128x14x12 blocks.11:128x14x12 blocks.12:128x7x6 blocks.13:128x7x6 "
+        "blocks.14:128x7x6 conv2:512x7x6",
     ("mobilefacenet_facexzoo",):
         "conv1:64x56x56 conv2_dw:64x56x56 conv_23:64x28x28 conv_3:64x28x28 conv_34:128x14x14 conv_4:128x14x14 "
         "conv_45:128x7x7 conv_5:128x7x7 conv_6_sep:512x7x7",
     ("mobilefacenet_foamliu",):
-        "conv1:64x56x56 dw_conv:64x56x56 features:128x7x7 conv2:512x7x7",
+        "conv1:64x56x56 dw_conv:64x56x56 features.0:64x28x28 features.1:64x28x28 features.2:64x28x28 "
+        "features.3:64x28x28 features.4:64x28x28 features.5:128x14x14 features.6:128x14x14 features.7:128x14x14 "
+        "features.8:128x14x14 features.9:128x14x14 features.10:128x14x14 features.11:128x14x14 features.12:128x7x7 "
+        "features.13:128x7x7 features.14:128x7x7 conv2:512x7x7",
     ("mobilefacenet_insightface",):
         "layers.0:128x56x56 layers.1:128x56x56 layers.2:128x28x28 layers.3:128x28x28 layers.4:256x14x14 "
         "layers.5:256x14x14 layers.6:256x7x7 layers.7:256x7x7 conv_sep:512x7x7",

@@ -71,7 +71,7 @@ class FilterDock(Panel):
     def apply(self) -> None:
         """Filter the gallery by the text; what cannot be read is explained under the line and changes nothing."""
         text = self.line.text().strip()
-        faces = self.desk.workspace.faces
+        faces = self.desk.workspace.marked_faces
         try:
             expression = filters.parse(text)
             if faces is not None:
@@ -112,7 +112,7 @@ class FilterDock(Panel):
         self.apply()
 
     def _on_edited(self, text: str) -> None:
-        faces = self.desk.workspace.faces
+        faces = self.desk.workspace.marked_faces
         self._complain(None)
         if faces is None:
             return

@@ -26,6 +26,7 @@ from facelens.views import marks, theme
 from facelens.views.controls import EmptyState, Rail, draw_text, label, plain_tip
 from facelens.views.grid import percentile, value_text
 from facelens.views.panel import Desk, Panel
+from facelens.views.tagging import FaceMarks
 from facelens.words import escaped, number, tr
 
 FACE, STRIP, FEW = 184, 5, 6
@@ -149,7 +150,9 @@ class InspectorDock(Panel):
 
     word = "inspector"
     title = "Inspector"
-    reads = frozenset({"faces", "selection", "diagnosis", "excluded", "arrangement", "features", "model_b"})
+    reads = frozenset(
+        {"faces", "selection", "annotations", "diagnosis", "excluded", "arrangement", "features", "model_b"}
+    )
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -158,6 +161,7 @@ class InspectorDock(Panel):
         for shown in (self.name, self.file):
             shown.setWordWrap(True)
             shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.marks = FaceMarks(desk)
         self.scores = QVBoxLayout()
         self.scores.setSpacing(2)
         self.more = QPushButton()
@@ -186,6 +190,7 @@ class InspectorDock(Panel):
         column.setSpacing(0)
         column.addWidget(self.picture)
         column.addLayout(_padded(self.name, self.file, top=10, bottom=8))
+        column.addLayout(_padded(self.marks, bottom=8))
         column.addWidget(self.scores_head)
         column.addLayout(_padded(self.scores))
         column.addLayout(_padded(_left(self.more), bottom=4))
@@ -225,6 +230,9 @@ class InspectorDock(Panel):
         self.area.setVisible(self._row is not None)
         self.empty.setVisible(self._row is None)
         if faces is None or self._row is None:
+            return
+        self.marks.show_face(int(faces.ids[self._row]))
+        if changed == {"annotations"}:
             return
         self._show_picture()
         self.name.setText(faces.label(self._row))

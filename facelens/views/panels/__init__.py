@@ -22,7 +22,8 @@ class Page(NamedTuple):
         return found
 
     def __call__(self, desk: Desk) -> Panel:
-        return self.load()(desk)
+        with desk.store.aside():  # it may recall how it was left
+            return self.load()(desk)
 
 
 PANELS = (
@@ -35,5 +36,6 @@ PANELS = (
     Page("confidence", "Confidence", "confidence:ConfidencePanel"),
     Page("learners", "Learners", "learners:LearnersPanel"),
     Page("match", "Match", "match:MatchPanel"),
+    Page("upgrade", "Upgrade", "upgrade:UpgradePanel"),
     Page("projection", "Projection", "projection:ProjectionPanel"),
 )

@@ -25,6 +25,7 @@ from facelens.views.examining import AT_ONCE, PARTS, STUDY, cut_request, study_r
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.panel import Desk, Panel
 from facelens.views.part_controls import PartControls
+from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import plural, tr
 
@@ -162,7 +163,7 @@ class ConfidencePanel(Panel):
     def _build_empty(self) -> EmptyState:
         made = EmptyState("grid", tr("No parts yet"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
-        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
         self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))

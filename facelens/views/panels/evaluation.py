@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from facelens.analyses.evaluation import Evaluation
 from facelens.session.actions import evaluable, matchable, named
 from facelens.session.jobs import Job, State
+from facelens.session.keys import hint
 from facelens.session.selection import Selection
 from facelens.session.workspace import Operating
 from facelens.views.controls import (
@@ -40,6 +41,7 @@ from facelens.views.frame import Frame, Skeleton
 from facelens.views.listing import Listing, joined_lists, nothing, of_places
 from facelens.views.pairs import PairList
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import keyed
 from facelens.views.standpoint import Standpoint
 from facelens.views.tables import ResultTable
 from facelens.views.working import Working
@@ -167,9 +169,9 @@ class EvaluationPanel(Panel):
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"), primary=True)
         self.next.setToolTip(tr("Loads a model and embeds the gallery with it"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
-        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.run = made.add_button(tr("Evaluate"), lambda: self.desk.act("evaluate.run"), primary=True)
-        self.run.setToolTip(tr("Runs in the background. Ctrl+R"))
+        keyed(self.run, "evaluate.run", tr("Runs in the background."))
         return made
 
     @cached_property
@@ -275,7 +277,7 @@ class EvaluationPanel(Panel):
         self.controls.tables.setToolTip(
             tr("Export all numbers, the policy or the figure")
             if usable
-            else tr("Nothing is drawn yet. Run Evaluate first (Ctrl+R).")
+            else tr("Nothing is drawn yet. Run Evaluate first{key}.", key=hint("evaluate.run"))
         )
 
     def _may_start(self) -> bool:
@@ -352,7 +354,8 @@ class EvaluationPanel(Panel):
         problems: list[str] = []
         notes: list[str] = []
         if evaluation is not None and not evaluation.complete and self.work.job() is None:
-            problems.append(tr("The evaluation was stopped before it was complete. Ctrl+R works out the rest."))
+            again = hint("evaluate.run")
+            problems.append(tr("The evaluation was stopped before it was complete. Evaluate again{key}.", key=again))
         for report in (evaluation.a, evaluation.b) if evaluation is not None else ():
             found = report.verification if report is not None else None
             if found is not None and not found.eer.defined and found.eer.why:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLineEdit,
+    QPushButton,
     QSlider,
     QStackedWidget,
     QVBoxLayout,
@@ -22,12 +23,16 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.images.faceset import Ids, Labels, Rows
+from facelens.session.annotations import BEST, FLAGGED, REJECTED
+from facelens.session.keys import hint
+from facelens.session.mark_columns import called
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons
 from facelens.views.controls import Banner, Segmented, label, plain_tip, tool_button
-from facelens.views.grid import SIZES, ThumbnailGrid
-from facelens.views.loupe import Compare, Loupe
+from facelens.views.grid import SIZES, Marks, ThumbnailGrid
+from facelens.views.loupe import Compare, Loupe, said_of
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import keyed
 from facelens.views.welcome import Welcome
 from facelens.words import plural, tr
 
@@ -40,7 +45,9 @@ class GalleryPanel(Panel):
 
     word = "gallery"
     title = "Gallery"
-    reads = frozenset({"faces", "selection", "arrangement", "excluded", "diagnosis", "recent"})
+    reads = frozenset(
+        {"faces", "selection", "arrangement", "annotations", "standing", "excluded", "diagnosis", "recent"}
+    )
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -68,6 +75,7 @@ class GalleryPanel(Panel):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.pages)
+        self._rows: tuple[object, ...] | None = None  # what the grid was given last
         self._connect()
 
     def _build_controls(self) -> QWidget:
@@ -76,6 +84,12 @@ class GalleryPanel(Panel):
         row.setFixedHeight(40)
         self.count = label(name="title")
         self.of = label(name="sub")
+        self.again = QPushButton(tr("Arrange again"))
+        self.again.setObjectName("flat")
+        since = tr("Faces were marked since the list was arranged. They stay in place until you ask.")
+        keyed(self.again, "find.again", since)
+        self.again.clicked.connect(lambda: self.desk.act("find.again"))
+        self.again.hide()
         self.sort = QComboBox()
         self.sort.setAccessibleName(tr("Sort by"))
         self.sort.setToolTip(_sort_tip(""))
@@ -85,8 +99,10 @@ class GalleryPanel(Panel):
         self.group.setAccessibleName(tr("Group by"))
         self.group.setToolTip(tr("Put faces with the same value under one heading."))
         self.group.setMinimumWidth(76)
-        shapes = [("grid", tr("Grid (G)")), ("loupe", tr("Loupe (E)")), ("compare", tr("Compare (C)"))]
+        shapes = [("grid", tr("Grid")), ("loupe", tr("Loupe")), ("compare", tr("Compare"))]
         self.mode = Segmented(shapes, label=tr("View"), icons_only=True)
+        for view, text in shapes:
+            keyed(self.mode.button(view), f"view.{view}", text)
         self.size_slider = QSlider(Qt.Orientation.Horizontal)
         self.size_slider.setRange(0, len(SIZES) - 1)
         self.size_slider.setFixedWidth(80)
@@ -97,6 +113,7 @@ class GalleryPanel(Panel):
         line.setSpacing(8)
         line.addWidget(self.count)
         line.addWidget(self.of)
+        line.addWidget(self.again)
         line.addStretch(1)
         for text, widget in ((tr("Sort"), self.sort), ("", self.direction), (tr("Group"), self.group)):
             if text:
@@ -193,10 +210,13 @@ class GalleryPanel(Panel):
         self._show_page(0 if workspace.faces is None else 1)
         if workspace.faces is None:
             self.grid.set_faces(None, np.zeros(0, np.int64))
+            self._rows = None
             self.welcome.refresh()
             return
-        if changed & {"faces", "arrangement", "excluded"}:
+        if changed & {"faces", "arrangement", "excluded", "standing"}:
             self._show_rows()
+        if changed & {"faces", "annotations"}:
+            self._show_marks()
         if changed & {"faces", "diagnosis"}:
             self._show_banner()
         if "selection" in changed or "faces" in changed:
@@ -220,19 +240,44 @@ class GalleryPanel(Panel):
         workspace = self.desk.workspace
         faces, arrangement = workspace.faces, workspace.arrangement
         assert faces is not None
+        self.again.setVisible(workspace.standing is not None)
+        rows, kept = workspace.shown, self._rows
+        self._rows = rows, faces, arrangement
+        if kept is not None and all(one is other for one, other in zip(kept, self._rows, strict=True)):
+            return  # marked faces stay where they are
         self._fill_columns()
-        rows = workspace.shown
         value = arrangement.sort if isinstance(faces.columns.get(arrangement.sort), np.ndarray) else ""
-        groups = faces.values(arrangement.group) if arrangement.group else None
+        wide = workspace.standing_faces or faces
+        groups = wide.values(arrangement.group) if arrangement.group else None
         self.grid.set_faces(faces, rows, value=value, groups=groups if isinstance(groups, Labels) else None)
         self.grid.set_empty(
             tr("No face matches"),
-            tr("No face matches {filter}. Clear the filter (Esc) or widen it.", filter=arrangement.filter)
+            tr(
+                "No face matches {filter}. Clear the filter{key} or widen it.",
+                filter=arrangement.filter,
+                key=hint("select.none"),
+            )
             if arrangement.filter
             else tr("All faces are excluded. Take them back from the Gallery menu."),
         )
         self.count.setText(plural(len(rows), "{n} face", "{n} faces"))
         self.of.setText(self._summary(len(rows)))
+
+    def _show_marks(self) -> None:
+        """Flags, rejections and ratings onto the faces; the list itself is not touched."""
+        workspace = self.desk.workspace
+        faces, said = workspace.faces, workspace.annotations
+        assert faces is not None
+        columns: dict[str, np.ndarray] = {}
+        if len(said.flags):
+            columns = {name: np.zeros(len(faces), bool) for name in ("flagged", "rejected")}
+            columns["flagged"][faces.rows_of(said.flags.having(FLAGGED))] = True
+            columns["rejected"][faces.rows_of(said.flags.having(REJECTED))] = True
+        if len(said.ratings):
+            columns["rating"] = np.zeros(len(faces), np.int8)
+            for rating in range(1, BEST + 1):
+                columns["rating"][faces.rows_of(said.ratings.having(rating))] = rating
+        self.grid.set_marks(Marks(**columns))
 
     def _summary(self, shown: int) -> str:
         workspace = self.desk.workspace
@@ -260,7 +305,7 @@ class GalleryPanel(Panel):
         with QSignalBlocker(self.sort), QSignalBlocker(self.group), QSignalBlocker(self.direction):
             self.sort.clear()
             self.sort.addItem(tr("gallery order"), "")
-            for name in faces.sortable:
+            for name in (*faces.sortable, *called(faces).values()):
                 self.sort.addItem(name, name)
             self.sort.setCurrentIndex(max(0, self.sort.findData(arrangement.sort)))
             self.sort.setToolTip(_sort_tip(arrangement.sort))
@@ -274,9 +319,11 @@ class GalleryPanel(Panel):
             self.direction.setEnabled(bool(arrangement.sort))
             self.group.clear()
             self.group.addItem(tr("none"), "")
-            for name in ("identity", *faces.columns):
-                column = faces.values(name)
-                if isinstance(column, Labels) and 1 < len(column.names) <= MOST_GROUPS:
+            wide, mine = workspace.standing_faces or faces, frozenset(called(faces).values())
+            for name in ("identity", *wide.columns):
+                column = wide.values(name)
+                said = name not in mine or (isinstance(column, Labels) and bool((column.codes >= 0).any()))
+                if isinstance(column, Labels) and said and (name in mine or 1 < len(column.names) <= MOST_GROUPS):
                     self.group.addItem(name, name)
             self.group.setCurrentIndex(max(0, self.group.findData(arrangement.group)))
 
@@ -290,7 +337,7 @@ class GalleryPanel(Panel):
                 tr("{n} of {total} pictures could not be read and are left out.", n=bad, total=len(workspace.faces)),
                 tr("All other pictures are here. The list says what is wrong with each."),
                 button=tr("Show them"),
-                tip=tr("Opens the doctor's list (Ctrl+D)"),
+                tip=tr("Opens the doctor's list") + hint("doctor.show"),
             )
         else:
             self.banner.set_message("")
@@ -306,6 +353,7 @@ class GalleryPanel(Panel):
             self.show_view("grid")  # nothing to look at any more
         elif self.view == "loupe":
             self.loupe.set_face(faces, row)
+            self.loupe.set_marks(said_of(workspace.annotations, int(faces.ids[row])))  # type: ignore[index]
         elif self.view == "compare":
             self.compare.set_faces(faces, rows)
 

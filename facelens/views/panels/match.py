@@ -3,7 +3,8 @@
 Left the ranking before and after the second stage; centre the plan that moves one face's patches onto the other's,
 over what the second stage does to all queries; right what each region of the face adds to the distance. The query is
 the face that was looked at last, the gallery face the one that was clicked in the ranking; both are the pair of the
-selection. Alpha is only a blend: it moves without asking anybody.
+selection. Queries of another gallery are no part of it: they are chosen in the list of all queries. Alpha is only a
+blend: it moves without asking anybody.
 """
 
 from __future__ import annotations
@@ -19,28 +20,39 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.plan import MatchPlan
 from facelens.figures.match_words import SOLVER_WORDS, weights_title
-from facelens.images.faceset import Ids
+from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import KINDS, Occlusion, title
 from facelens.session.actions import embeddable, matchable
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Mode, Selection
-from facelens.views.asking import Asking
+from facelens.views.asking import Asking, Errands
 from facelens.views.controls import EmptyState, label
 from facelens.views.frame import Frame, Skeleton, scrolled, split
 from facelens.views.match_controls import MatchControls
-from facelens.views.matching import SEARCH, SWEEP, explain_request, given, search_request, sweep_request
+from facelens.views.matching import (
+    QUERIES,
+    SEARCH,
+    SWEEP,
+    explain_request,
+    ground,
+    queries_request,
+    search_request,
+    sweep_request,
+)
+from facelens.views.modelling import vectors_root
 from facelens.views.panel import Desk, Panel
 from facelens.views.working import Working
-from facelens.words import plural, tr
+from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
     from facelens.analyses.decisions import Strangers
     from facelens.analyses.reranking import Sweep
+    from facelens.features.patching import Shown
     from facelens.session.matching import Pair, Searched
 
 LEFT, RIGHT = 384, 310  # px
 NARROW = 1000  # px; under it the three columns lie below each other
-BESIDE, STACKED = 560, 1600  # px; least height of the page
+BESIDE, STACKED = 520, 1600  # px; least height of the page
 OTHERS = "match others"  # slot
 MOST = 200  # selected faces that are averaged
 TRIED = tuple(kind for kind in KINDS if kind != "brush")  # occlusions that are tried on every query
@@ -64,6 +76,8 @@ class MatchPanel(Panel):
             "match_plan",
             "match_answer",
             "sweep_answer",
+            "queries",
+            "queries_answer",
             "query",
             "occlusion",
             "selection",
@@ -97,9 +111,21 @@ class MatchPanel(Panel):
             question=lambda workspace: workspace.sweep_question,
             request=sweep_request,
         )
-        for asking in (self.searching, self.sweeping):
+        self.embedding = Asking(
+            desk,
+            self,
+            slot=QUERIES,
+            field="queries_answer",
+            question=lambda workspace: workspace.queries_question,
+            request=lambda workspace: queries_request(workspace, vectors_root(desk)),
+        )
+        self.askings = (self.searching, self.sweeping, self.embedding)
+        for asking in self.askings:
             asking.changed.connect(self._on_job)
+        self.errands = Errands(desk, self)
+        self.errands.left.connect(self._on_left)
         self._shown: Searched | None = None
+        self._told = ""  # about the names of queries of another gallery
         self._last = Selection()
         self._candidate: int | None = None
         self._pairs: dict[Key, Pair] = {}  # explained, of the present search
@@ -109,6 +135,9 @@ class MatchPanel(Panel):
         self._strangers: dict[Key, Strangers | None] = {}  # None: being compared
         self._swept: dict[Key, tuple[MatchPlan, Sweep]] = {}  # all queries, by what was asked
         self._tried: dict[Key, Searched] = {}  # the same query under other occlusions
+        self._chosen = Selection()  # of queries of another gallery
+        self._of: FaceSet | None = None  # those that are shown
+        self._listed: tuple[object, ...] = ()  # what is shown of all queries, but for alpha
         self.controls = MatchControls()
         self.controls.planned.connect(self._on_planned)
         self.controls.occlude.connect(self._on_occlude)
@@ -120,15 +149,20 @@ class MatchPanel(Panel):
         self.slopes = RankSlopes(desk)
         self.slopes.candidate_chosen.connect(self._on_candidate)
         self.slopes.query_wanted.connect(self._on_query)
+        self.slopes.face_wanted.connect(self._on_face)
+        self.slopes.set.other_wanted.connect(lambda: desk.act("match.queries"))
+        self.slopes.set.here_wanted.connect(self._on_here)
         self.slopes.explain_wanted.connect(self._on_candidate)
         self.slopes.run_wanted.connect(self.sweeping.run)
         self.slopes.select.connect(self._on_select)
+        self.slopes.select_queries.connect(self._on_select_queries)
         self.explorer = PlanExplorer()
         self.explorer.heat_wanted.connect(self._on_heat)
         self.explorer.look_changed.connect(lambda look: self._remember(**asdict(look)))
         self.sweep = SweepChart()
         self.sweep.alpha_moved.connect(lambda alpha: self._on_planned({"alpha": round(alpha, 2)}))
         self.sweep.run_wanted.connect(self.sweeping.run)
+        self.sweep.stop_wanted.connect(self.sweeping.cancel)
         self.sweep.weights_chosen.connect(lambda weights: self._on_planned({"weights": weights}))
         self.ledger = RegionLedger()
         self.ledger.region_hovered.connect(self._on_region)
@@ -207,8 +241,8 @@ class MatchPanel(Panel):
 
     def close_panel(self) -> None:
         self._write_down()
-        for asking in (self.searching, self.sweeping):
-            asking.close()
+        for one in (*self.askings, self.errands):
+            one.close()
         for view in (self.slopes, self.why_not):
             view.close_panel()
         super().close_panel()
@@ -238,6 +272,12 @@ class MatchPanel(Panel):
         if self.desk.workspace.match_plan == MatchPlan():
             self.desk.store.update(match_plan=MatchPlan(**{name: kept[name] for name in KEPT}), initiator=self)
 
+    def _on_store(self, changed: frozenset[str], initiator: object) -> None:
+        if "match_plan" in changed:  # also where it was undone
+            plan = self.desk.workspace.match_plan
+            self._remember(**{name: getattr(plan, name) for name in KEPT})
+        super()._on_store(changed, initiator)
+
     def _remember(self, **changes: Any) -> None:
         """Written down when the hand rests: a drag changes it at every step."""
         self._changes |= changes
@@ -257,6 +297,8 @@ class MatchPanel(Panel):
         if "selection" in changed:
             self._follow()
         workspace = self.desk.workspace
+        if workspace.queries is not self._of:
+            self._show_set()
         found = self.found()
         if found is not self._shown:
             self._shown, self._pairs, self._asked = found, {}, set()
@@ -268,13 +310,31 @@ class MatchPanel(Panel):
             self._show_candidate()
         if self.ledger.mode.value() == "selection" and changed & {"selection", "match_plan", "occlusion", "excluded"}:
             self._show_ledger()
-        if changed & {"sweep_answer", "match_plan", "occlusion", "features", "faces", "excluded"}:
+        if changed & {"sweep_answer", "match_plan", "occlusion", "features", "faces", "excluded", "queries"}:
             self._show_sweep()
         if "occlusion" in changed:
             self.canvas.set_occlusion(workspace.occlusion)
         if self.isVisible():
-            self.searching.start()
+            self._start()
         self._show_page()
+
+    def _start(self) -> None:
+        self.embedding.start()
+        self.searching.start()
+
+    def _show_set(self) -> None:
+        """Other faces are searched for."""
+        from facelens.session.match_queries import told
+
+        workspace = self.desk.workspace
+        self._of, self._candidate, self._tried, self._chosen = workspace.queries, None, {}, Selection()
+        words = ""
+        if workspace.queries is not None and workspace.faces is not None:
+            words = told(workspace.faces, workspace.queries)
+            self.slopes.set_mode("queries")
+        self._told = words
+        self.slopes.show_set(workspace.queries, words)
+        self.slopes.table.set_chosen(None if workspace.queries is None else self._chosen)
 
     def found(self) -> Searched | None:
         """What the search that is asked for now has found."""
@@ -289,6 +349,10 @@ class MatchPanel(Panel):
         query, candidate = self.desk.workspace.query, self._candidate
         if query is None:
             candidate = None  # of another gallery
+        if self.desk.workspace.queries is not None:
+            if now.current != before.current and self._shown is not None and now.current in self._shown.found.ids:
+                self._candidate = now.current
+            return
         if now.pair is not None and now.pair != before.pair:
             query, candidate = now.pair
         elif now.current is not None and now.current != before.current and now.current != candidate:
@@ -303,6 +367,7 @@ class MatchPanel(Panel):
         workspace, job = self.desk.workspace, self.searching.job()
         slow = job is not None and (self._shown is None or job.total > 1)
         self.working.show_job(job if slow else None)
+        self.sweep.show_job(self.sweeping.job())
         before, focus = self.pages.currentWidget(), self.focusWidget()
         if self._shown is not None or (workspace.match_question and self.pages.currentWidget() is self.area and job):
             self.pages.setCurrentWidget(self.area)
@@ -316,7 +381,7 @@ class MatchPanel(Panel):
             self.home().setFocus()
         self.controls.setVisible(bool(workspace.resolved_match.model))
         self.controls.export.setEnabled(self._shown is not None)
-        notes = self._shown.notes if self._shown is not None else ()
+        notes = (*((self._told,) if self._told else ()), *(self._shown.notes if self._shown is not None else ()))
         self.notes.setText(" ".join(notes))
         self.notes.setVisible(bool(notes))
 
@@ -374,6 +439,8 @@ class MatchPanel(Panel):
             first_after=found.after(alpha),
             of=found.gallery,
             query=workspace.query,
+            queries=workspace.queries,
+            person=self._person(),
         )
         self.sweep.set_alpha(alpha)
         self.ledger.set_alpha(alpha, threshold=self._threshold())
@@ -424,7 +491,7 @@ class MatchPanel(Panel):
         self._asked -= {
             old for old in self._asked if old != key and old not in self._pairs and old[1] != self._looked_at
         }
-        self.desk.jobs.submit(explain_request(self.desk.workspace, face, slot=slot), then=done)
+        self.errands.submit(explain_request(self.desk.workspace, face, slot=slot), then=done)
         return None
 
     def _show_pair(self, pair: Pair) -> None:
@@ -434,8 +501,9 @@ class MatchPanel(Panel):
         faces, plan = workspace.faces, workspace.resolved_match
         if faces is None or found is None:
             return
-        told = pair.found
-        names = [faces.label(row) if (row := faces.row_of(face)) is not None else "" for face in self._ids(told)]
+        told, home = pair.found, workspace.query_faces
+        sides = ((home, workspace.query), (faces, told.gallery))
+        names = [of.label(row) if of is not None and (row := of.row_of(face)) is not None else "" for of, face in sides]
         right = self._is_right(told.gallery)
         showing = (pair, *names, right)
         if showing != self._explored:
@@ -449,6 +517,8 @@ class MatchPanel(Panel):
                 right=right,
                 weighting=weights_title(plan.weights),
             )
+        faces_of = {"query": (told.grid, pair.query), "gallery": (told.gallery_grid, pair.gallery)}
+        self.explorer.name_of = lambda patch: _part_of_face(*faces_of[patch[0]], patch[1])
         self._shares = regions.shares(told.grid, pair.query.points, pair.query.crop.shape[:2])
         if self.ledger.mode.value() == "pair":
             self._show_regions(pair, found)
@@ -482,8 +552,9 @@ class MatchPanel(Panel):
                 ledger,
                 theirs,
                 alpha=plan.alpha,
-                query=workspace.query,
-                picture=None if found.occlusion.clear else found.shown.crop,
+                query=workspace.query if workspace.queries is None else -1,
+                mate=bool(self._is_right(told.gallery)),
+                picture=None if found.occlusion.clear and workspace.queries is None else found.shown.crop,
             )
 
     def _threshold(self) -> float | None:
@@ -492,7 +563,7 @@ class MatchPanel(Panel):
         from facelens.session import deciding
 
         workspace = self.desk.workspace
-        plan, faces = workspace.resolved_match, workspace.faces
+        plan = workspace.resolved_match
         key = (*workspace.sweep_question[:3], replace(plan, shortlist=0).solving)
         if key in self._strangers:
             kept = self._strangers[key]
@@ -511,12 +582,11 @@ class MatchPanel(Panel):
         request = Request(
             title=tr("How near strangers come"),
             call=deciding.strangers,
-            args=(faces, plan),
-            kwargs={**given(workspace), "excluded": workspace.excluded},
+            args=(ground(workspace), plan),
             slot="strangers",
             short=True,
         )
-        self.desk.jobs.submit(request, then=done)
+        self.errands.submit(request, then=done)
         return None
 
     def _show_ledger(self) -> None:
@@ -533,16 +603,18 @@ class MatchPanel(Panel):
         from facelens.session import matching
 
         workspace = self.desk.workspace
-        ids = workspace.selection.ids[:MOST]
+        ids = self._selected()
         if len(ids) < 2 or not workspace.resolved_match.model:
             words = tr("Select two faces or more; each is searched for, and what is found first is averaged.")
+            if workspace.queries is not None:
+                words = tr("Select two queries or more in the list of all queries, with Ctrl and a click.")
             self.ledger.show_nothing(tr("No selection"), words)
             return
-        key = (workspace.match_plan, workspace.occlusion, ids.tobytes())
+        key = (workspace.sweep_question, workspace.match_plan, ids.tobytes())
 
         def done(job: Job) -> None:
             now = self.desk.workspace
-            same = key == (now.match_plan, now.occlusion, now.selection.ids[:MOST].tobytes())
+            same = key == (now.sweep_question, now.match_plan, self._selected().tobytes())
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE and same and self.ledger.mode.value() == "selection":
@@ -554,23 +626,30 @@ class MatchPanel(Panel):
         request = Request(
             title=tr("Regions of {n} faces", n=len(ids)),
             call=matching.ledgers,
-            args=(workspace.faces, ids, workspace.resolved_match),
-            kwargs={**given(workspace), "occlusion": workspace.occlusion, "excluded": workspace.excluded},
+            args=(ground(workspace), ids, workspace.resolved_match),
+            kwargs={"occlusion": workspace.occlusion},
             slot="ledgers",
         )
-        self.desk.jobs.submit(request, then=done)
+        self.errands.submit(request, then=done)
 
-    def _ids(self, told: Any) -> tuple[int, int]:
-        query = self.desk.workspace.query
-        return (query if query is not None else -1), told.gallery
+    def _selected(self) -> Ids:
+        """The queries that are averaged."""
+        workspace = self.desk.workspace
+        return (workspace.selection if workspace.queries is None else self._chosen).ids[:MOST]
+
+    def _person(self) -> int:
+        """Who is searched for, among the identities of the gallery; -1: nobody there."""
+        from facelens.session.match_queries import person
+
+        workspace = self.desk.workspace
+        return person(workspace.faces, workspace.queries, workspace.query) if workspace.faces is not None else -1
 
     def _is_right(self, face: int) -> bool | None:
-        faces, query = self.desk.workspace.faces, self.desk.workspace.query
-        rows = [faces.row_of(one) for one in (query, face)] if faces is not None else [None]
-        if faces is None or None in rows:
+        faces, person = self.desk.workspace.faces, self._person()
+        row = faces.row_of(face) if faces is not None else None
+        if faces is None or row is None or min(person, int(faces.identity.codes[row])) < 0:
             return None
-        codes = [int(faces.identity.codes[row]) for row in rows]  # type: ignore[index]
-        return None if min(codes) < 0 else codes[0] == codes[1]
+        return int(faces.identity.codes[row]) == person
 
     def _nearest_other(self, found: Searched) -> int | None:
         """The nearest face of the other kind than the current one: an impostor beside a mate, a mate beside another."""
@@ -593,12 +672,12 @@ class MatchPanel(Panel):
         return None if kind == "none" else Occlusion(kind)
 
     def _show_tried(self) -> None:
-        alpha = self.desk.workspace.resolved_match.alpha
+        alpha, now = self.desk.workspace.resolved_match.alpha, self.desk.workspace.occlusion
         rows: dict[str, tuple[int, int] | None] = {}
-        for kind in TRIED:
-            one = self._tried.get(self._trying(self._occluded(kind)))
+        painted = (now.kind,) if now is not None and now.kind not in TRIED else ()
+        for kind in (*TRIED, *painted):
+            one = self._tried.get(self._trying(now if kind in painted else self._occluded(kind)))
             rows[kind] = (one.first, one.after(alpha)) if one is not None else None
-        now = self.desk.workspace.occlusion
         self.tried.show_rows(rows, now.kind if now is not None else "none")
 
     def _try_next(self) -> None:
@@ -621,11 +700,11 @@ class MatchPanel(Panel):
         request = Request(
             title=tr("Search with {what}", what=title(kinds[0])),
             call=matching.search,
-            args=(workspace.faces, workspace.query, workspace.resolved_match),
-            kwargs={**given(workspace), "occlusion": occlusion, "excluded": workspace.excluded},
+            args=(ground(workspace), workspace.query, workspace.resolved_match),
+            kwargs={"occlusion": occlusion},
             slot=OTHERS,
         )
-        self.desk.jobs.submit(request, then=done)
+        self.errands.submit(request, then=done)
 
     # -- all queries
 
@@ -634,10 +713,18 @@ class MatchPanel(Panel):
         plan, kept = workspace.resolved_match, workspace.sweep_answer
         there = kept is not None and kept.question == workspace.sweep_question
         found: Sweep | None = kept.found if kept is not None and there else None  # type: ignore[assignment]
+        listed = (found, plan.weights, workspace.sweep_question)
+        if listed == self._listed:
+            self.sweep.set_alpha(plan.alpha)
+            self.slopes.set_alpha(plan.alpha)
+            self._show_bars(plan)
+            return
+        self._listed = listed
         self.sweep.show_sweep(found, weights=plan.weights, alpha=plan.alpha)
         row = next((one for one in found.rows if one.weights == plan.weights), None) if found is not None else None
-        if workspace.faces is not None:
-            self.slopes.show_queries(workspace.faces, found, row, plan.alpha)
+        if workspace.query_faces is not None:
+            apart = workspace.queries is not None
+            self.slopes.show_queries(workspace.query_faces, found, row, plan.alpha, apart=apart)
         self.all.header.set_subtitle("" if found is None else self._swept_words(found))
         self.all.header.setToolTip(found.how if found is not None else "")
         if found is not None and found.complete:
@@ -645,8 +732,10 @@ class MatchPanel(Panel):
         self._show_bars(plan)
 
     def _swept_words(self, found: Sweep) -> str:
-        n = plural(len(found.queries), "{n} query", "{n} queries")
-        model = self.desk.workspace.resolved_match.model
+        n, workspace = plural(len(found.queries), "{n} query", "{n} queries"), self.desk.workspace
+        if workspace.queries is not None:
+            n = tr("{n} of {name}", n=n, name=escaped(workspace.queries.name))
+        model = workspace.resolved_match.model
         return tr("{model}, {n}, gallery {m}", model=model, n=n, m=f"{found.gallery:,}")
 
     def _show_bars(self, plan: MatchPlan) -> None:
@@ -655,8 +744,8 @@ class MatchPanel(Panel):
         for mode, told in (("grid", _grid_words), ("solver", _solver_words)):
             rows = []
             for key, (asked, found) in self._swept.items():
-                if key[:3] != question[:3] or key[-1] != question[-1]:
-                    continue  # other faces or vectors, or painted otherwise
+                if key[:3] != question[:3] or key[-2:] != question[-2:]:
+                    continue  # other faces or vectors, other queries, or painted otherwise
                 fixed = (asked.model, asked.shortlist, asked.solver if mode == "grid" else (asked.layer, asked.grid))
                 wanted = (plan.model, plan.shortlist, plan.solver if mode == "grid" else (plan.layer, plan.grid))
                 row = next((one for one in found.rows if one.weights == plan.weights), None)
@@ -669,8 +758,15 @@ class MatchPanel(Panel):
 
     def _on_job(self) -> None:
         if self.isVisible():
-            self.searching.start()
+            self._start()
             self._show_page()
+
+    def _on_left(self) -> None:
+        """Another gallery is open, or none: nothing of the one before is kept."""
+        self._shown, self._candidate, self._looked_at = None, None, None
+        self._asked, self._explored, self._listed = set(), (), ()
+        for kept in (self._pairs, self._strangers, self._swept, self._tried):
+            kept.clear()  # type: ignore[attr-defined]
 
     # -- what the user asks
 
@@ -687,6 +783,7 @@ class MatchPanel(Panel):
             "searched": found,
             "pair": pairs[0],
             "query": workspace.query,
+            "queries": workspace.queries,
             "other": pairs[1],
             "sweep": sweep,
             "cut": self.explorer.look.cut,
@@ -698,35 +795,63 @@ class MatchPanel(Panel):
         if "model" in changes:
             plan = replace(plan, layer="", grid=None)
         self.desk.store.update(match_plan=plan, initiator=self)
-        if kept := {name: value for name, value in changes.items() if name in KEPT}:
-            self._remember(**kept)
 
     def _on_candidate(self, face: int) -> None:
         """Another gallery face beside the same query."""
         workspace = self.desk.workspace
         self._candidate = int(face)
         if workspace.query is not None:
-            pair = (workspace.query, int(face))
+            pair = (workspace.query, int(face)) if workspace.queries is None else None
             selection = replace(workspace.selection, pair=pair, current=int(face))
             self.desk.store.update(selection=selection, initiator=self)
 
     def _on_query(self, face: int) -> None:
         self._candidate, self._tried = None, {}
+        self.desk.jobs.cancel_slot(OTHERS)
+        if self.desk.workspace.queries is not None:
+            self.desk.store.update(query=int(face), initiator=self)
+            return
         selection = replace(self.desk.workspace.selection, current=int(face), pair=None)
         self.desk.store.update(selection=selection, query=int(face), initiator=self)
+
+    def _on_face(self, face: int) -> None:
+        """A face of the gallery is to be searched for."""
+        if self.desk.workspace.queries is None:
+            self._on_query(face)
+        else:
+            self.desk.tell(tr("To search for a face of the gallery, choose “This gallery” as the query set."))
+
+    def _on_here(self) -> None:
+        """The faces of the gallery are to be searched for again."""
+        current = self.desk.workspace.selection.current
+        self.desk.jobs.cancel_slot(QUERIES)
+        self.desk.store.update(queries=None, query=current, initiator=self)
 
     def _on_select(self, ids: Ids, mode: Mode) -> None:
         self.desk.store.update(selection=self.desk.workspace.selection.combine(ids, mode), initiator=self)
 
+    def _on_select_queries(self, ids: Ids, mode: Mode) -> None:
+        if self.desk.workspace.queries is None:
+            self._on_select(ids, mode)
+            return
+        self._chosen = self._chosen.combine(ids, mode)
+        self.slopes.table.set_chosen(self._chosen)
+        if self.ledger.mode.value() == "selection":
+            self._show_average()
+
     def _on_occlude(self, on: bool) -> None:
         self.centre.setCurrentWidget(self.canvas if on else self.explorer)
+        self.plan.header.set_title(tr("Occlude the query") if on else tr("Plan"))
+        self.explorer.controls.setVisible(not on)
 
     def _on_painted(self, occlusion: Occlusion | None) -> None:
         clear = occlusion is None or occlusion.clear
         self.desk.store.update(occlusion=None if clear else occlusion, initiator=self)
 
     def _on_sweep(self, kind: str) -> None:
-        self._on_painted(self._occluded(kind))
+        now = self.desk.workspace.occlusion
+        if kind != (now.kind if now is not None else "none"):
+            self._on_painted(self._occluded(kind))
         self.sweeping.run()
 
     def _on_region(self, patches: tuple[int, ...] | None) -> None:
@@ -752,22 +877,28 @@ class MatchPanel(Panel):
                 self.explorer.clear_heat()
             elif job.state is State.DONE and key == self.desk.workspace.match_question and face == self._looked_at:
                 told: Any = job.result
-                self.explorer.set_heat(told.values.ravel(), told.title, kind=kind)
+                self.explorer.set_heat(told.values.ravel(), told.titles, told=told.sentence, kind=kind)
 
         request = Request(
             title=tr("Saliency"),
             call=matching.saliency,
-            args=(workspace.faces, workspace.query, face, workspace.resolved_match),
-            kwargs={**given(workspace), "occlusion": workspace.occlusion, "kind": kind},
+            args=(ground(workspace), workspace.query, face, workspace.resolved_match),
+            kwargs={"occlusion": workspace.occlusion, "kind": kind},
             slot="saliency",
         )
-        self.desk.jobs.submit(request, then=done)
+        self.errands.submit(request, then=done)
 
     def _on_embed(self) -> None:
         from facelens.views.modelling import Modelling
 
         for name in self._waiting():
             Modelling(self.desk, self).embed(name)
+
+
+def _part_of_face(grid: tuple[int, int], shown: Shown, patch: int) -> str:
+    from facelens.analyses import regions
+
+    return regions.name_of(patch, grid, shown.points, shown.crop.shape[:2])
 
 
 def _grid_words(plan: MatchPlan) -> str:

@@ -23,6 +23,7 @@ from facelens.views.left_out import LeftOut
 from facelens.views.model_list import ModelList
 from facelens.views.modelling import Modelling
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import escaped, plural, tr
 
@@ -46,7 +47,8 @@ class ModelsPanel(Panel):
         self.setAccessibleName(tr("Models"))
         self.work = Modelling(desk, self)
         self.header = Header(tr("Models"))
-        self.add = self.header.add_button("plus", tr("Open model (Ctrl+M)"), lambda: desk.act("model.open"))
+        self.add = self.header.add_button("plus", tr("Open model"), lambda: desk.act("model.open"))
+        keyed(self.add, "model.open", tr("Open model"))
         self.reading = Working()
         self.reading.cancelled.connect(self._on_cancel_reading)
         self.empty = self._build_empty()
@@ -82,7 +84,7 @@ class ModelsPanel(Panel):
             note=tr("FaceLens says what it is and runs nothing in it. The sample gallery brings no checkpoint yet."),
         )
         self.first = made.add_button(tr("Open model…"), lambda: self.desk.act("model.open"), primary=True)
-        self.first.setToolTip(tr("A checkpoint or an ONNX file. Ctrl+M"))
+        keyed(self.first, "model.open", tr("A checkpoint or an ONNX file."))
         vectors = made.add_button(tr("Import vectors…"), lambda: self.desk.act("vectors.import"))
         vectors.setToolTip(tr("Vectors made elsewhere for the open gallery: npy, npz, Parquet, TSV, safetensors"))
         return made

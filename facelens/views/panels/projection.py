@@ -1,8 +1,11 @@
 """Projection: the faces as a map, near each other where a model finds them alike.
 
-Of the whole vector or of one part of it, by principal components at once, then refined by UMAP or t-SNE. Colour says
-who it is or what is known of a face, shape which pictures are augmented. Whatever is clicked, brushed or chosen in the
-legend is the selection of all panels; with a selection the others fade.
+Of the whole vector or of one part of it, by principal components at once, then refined by UMAP or t-SNE; of one model,
+or of two, with who moved most beside it. Colour says who it is, what is known of a face or what became of it, shape
+which pictures are augmented. Lines lead from the current face to those that are nearest to it in truth. Whatever is
+clicked, brushed or chosen in the legend is the selection of all panels; with a selection the others fade.
+
+As a dock at the foot of the window it is all map: what is chosen most often moves into its header.
 """
 
 from __future__ import annotations
@@ -11,13 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.parts import Layout, layout
-from facelens.analyses.plan import ProjectionPlan
 from facelens.analyses.projection import NAMES, Projection, project
+from facelens.analyses.upgrade import Upgrade
 from facelens.errors import FaceLensError
 from facelens.figures.part_words import part_name, words
+from facelens.figures.projection import Look
+from facelens.figures.projection_words import sentence, title
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session import folders
 from facelens.session.actions import embeddable
@@ -27,10 +34,25 @@ from facelens.session.workspace import Workspace
 from facelens.views import theme
 from facelens.views.asking import Asking
 from facelens.views.colouring import Colouring, Entry, by_names, by_numbers
-from facelens.views.controls import EmptyState, label
+from facelens.views.control_row import Choice
+from facelens.views.controls import EmptyState, Header, label, tool_button
+from facelens.views.face_change import FaceChange
+from facelens.views.frame import Frame, split
+from facelens.views.hover import Line
+from facelens.views.moved_list import MovedList
+from facelens.views.near_links import Links, NearLinks
+from facelens.views.old_new_map import OldNewMap, changed_entries
 from facelens.views.panel import Desk, Panel
 from facelens.views.projection_controls import ProjectionControls
-from facelens.views.projection_legend import IDENTITY, UNSURE, Legend, colour_columns, shape_columns
+from facelens.views.projection_legend import (
+    CHANGE,
+    IDENTITY,
+    MOVED,
+    UNSURE,
+    Legend,
+    colour_columns,
+    shape_columns,
+)
 from facelens.views.projection_map import ProjectionMap
 from facelens.views.working import Working
 from facelens.words import escaped, number, plural, tr
@@ -39,6 +61,8 @@ SLOT = "projection"
 AT_ONCE = 5_000  # faces that are laid out in full without being asked
 AUGMENTED = ("augmented", "degraded")  # values of a column that are taken for augmented pictures
 LIMITED = 200_000  # numbers that the limits of a scale are found from
+LOW = 330  # px of height under which the map has all the room
+NARROW = 860  # px of width under which nobody is listed beside it
 
 
 class ProjectionPanel(Panel):
@@ -57,6 +81,7 @@ class ProjectionPanel(Panel):
             "part",
             "projection_plan",
             "projection_answer",
+            "upgrade_answer",
             "selection",
         }
     )
@@ -66,11 +91,18 @@ class ProjectionPanel(Panel):
         self.setAccessibleName(tr("Projection"))
         self.colour = IDENTITY
         self.shape, self.augmented = "", frozenset[str]()
+        self.focus = frozenset[str]()  # people who alone have colours; empty: everybody
+        self.grouped = ""  # the column whose groups are listed by how far they moved; "": people
+        self._linked = True  # whether links to the nearest vectors are wanted
+        self._links: tuple[Links, ...] = ()
+        self._headed: tuple[QWidget, ...] = ()  # what stands in the header of a dock where there is little room
+        self._changes: tuple[Upgrade, FaceChange] | None = None
         self._columns: list[str] = []  # that faces can be coloured by
         self._guessed = ""  # the gallery whose columns were looked through for one that tells augmented pictures
         self._shown: Projection | None = None
         self._of: tuple[object, ...] = ()  # the question that the map answers
         self._wanted: tuple[object, ...] = ()  # a question that is to be answered in full, though there are many faces
+        self._anew: tuple[object, ...] = ()  # a question for which no map of nearly the same faces is good enough
         self.asking = Asking(
             desk,
             self,
@@ -91,17 +123,39 @@ class ProjectionPanel(Panel):
         self.map.select.connect(self._on_select)
         self.map.look.connect(self._on_look)
         self.map.open_face.connect(self._on_open)
-        self.controls.armed.connect(self.map.set_tool)
-        self.controls.fit.connect(self.map.fit)
+        self.pair = OldNewMap(desk.thumbnails, legend=False)
+        self.pair.select.connect(self._on_select)
+        self.pair.look.connect(self._on_look)
+        self.pair.open_face.connect(self._on_open)
+        self.pair.keep_switch()
+        self.moved = MovedList(desk)
+        self.beside = Frame(tr("Moved most"), self.moved)
+        self.groups = Choice(tr("Groups"), tr("Whose mean way from old to new is listed"))
+        self.groups.setFixedHeight(22)
+        self.groups.chosen.connect(self._on_groups)
+        self.beside.header.add(self.groups)
+        for one in (self.map, self.pair):
+            self.controls.armed.connect(one.set_tool)
+            self.controls.fit.connect(one.fit)
+        self.controls.linked.connect(self._on_linked)
+        self.controls.asked.connect(desk.act)
+        self.near = NearLinks(desk, self)
+        self.near.found.connect(self._on_near)
         self.legend = Legend()
         self.legend.select.connect(self._on_select)
         self.legend.coloured.connect(self.colour_by)
         self.legend.shaped.connect(self.shape_by)
+        self.legend.focused.connect(self.focus_on)
+        self.sides = split(Qt.Orientation.Horizontal, self.pair, self.beside, sizes=(1000, 232))
+        self.sides.setStretchFactor(1, 0)
+        self.views = QStackedWidget()
+        for view in (self.map, self.sides):
+            self.views.addWidget(view)
         self.body = QWidget()
         column = QVBoxLayout(self.body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.map, 1)
+        column.addWidget(self.views, 1)
         column.addWidget(self.legend)
         self.empty = self._build_empty()
         self.pages = QStackedWidget()
@@ -129,14 +183,52 @@ class ProjectionPanel(Panel):
 
     def home(self) -> QWidget:
         if self.pages.currentWidget() is self.body:
-            return self.map
+            return self.map if self._both is None else self.pair.new_map
         return next((one for one in (self.open, self.embed, self.run, self.next) if one.isVisible()), self)
 
     def close_panel(self) -> None:
         self.asking.close()
+        self.near.close()
+        self.moved.close_panel()
         super().close_panel()
 
+    def dress(self, header: Header) -> None:
+        """Put what is needed most into the header of a dock; it shows there while the page itself has no room."""
+        self.short_colour = Choice(tr("Colour"), tr("What the colour of a dot says"))
+        self.short_colour.setFixedHeight(22)
+        self.short_colour.chosen.connect(self.colour_by)
+        fit = tool_button("fit", tr("Show everything (F)"), size=14)
+        fit.clicked.connect(self.controls.fit)
+        lasso = tool_button("lasso", tr("A drag draws around faces, not a rectangle"), size=14, checkable=True)
+        lasso.setChecked(self.controls.tool.value() == "lasso")
+        lasso.toggled.connect(self._on_lasso)
+        for one in (fit, lasso, self.short_colour):  # each before the last one
+            one.setFixedHeight(22)
+            header.insert(one)
+        self._headed = (self.short_colour, lasso, fit)
+        self._fit_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_room()
+
+    @property
+    def low(self) -> bool:
+        """Whether there is room for the map alone."""
+        return self.height() < LOW
+
+    def _fit_room(self) -> None:
+        self.beside.setVisible(self.width() >= NARROW and not self.low)
+        for one in self._headed:
+            one.setVisible(self.low)
+        self._show_page()
+
     # -- what the user sees
+
+    @property
+    def _both(self) -> Projection | None:
+        """The map, where it has two models."""
+        return self._shown if self._shown is not None and self._shown.other is not None else None
 
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
@@ -145,15 +237,19 @@ class ProjectionPanel(Panel):
             self._fit_columns()
         if changed - {"selection", "projection_answer"}:
             self._fill()
-        if found is not self._shown or "faces" in changed:
-            self._show_map(found)
         follows = {"part", "parts_plan"} if self.colour == UNSURE else set[str]()
-        if found is not None and changed & {"faces", "features", *follows}:
+        recolour = found is not None and bool(changed & {"faces", "features", "upgrade_answer", *follows})
+        if found is not self._shown or "faces" in changed:
+            recolour = self._show_map(found) or recolour
+        if recolour:
             self._show_colours()
         if "selection" in changed:
-            self.map.set_selection(workspace.selection)
+            for one in (self.map, self.pair):
+                one.set_selection(workspace.selection)
+            self._show_focus()
         if self.isVisible():
             self.asking.start()
+        self._ask_links()
         self._show_page()
 
     def _fill(self) -> None:
@@ -162,34 +258,95 @@ class ProjectionPanel(Panel):
         colours = [(tr("identity"), IDENTITY), *((escaped(name), name) for name in self._columns)]
         if unsure := self._unsure_words(ground):
             colours.insert(1, (unsure, UNSURE))
+        if self._upgrade() is not None:
+            colours.insert(1, (tr("change"), CHANGE))
+        if workspace.resolved_projection.other:
+            colours.insert(1, (tr("moved"), MOVED))
         self.legend.fill(workspace.faces, colours, colour=self.colour, shape=self.shape, augmented=self.augmented)
+        if self._headed:
+            self.short_colour.fill([(key, tr("colour: {what}", what=words)) for words, key in colours], self.colour)
+        groups = [("", tr("people")), *((name, escaped(name)) for name in shape_columns(workspace.faces))]
+        self.groups.fill(groups, self.grouped)
+
+    def _upgrade(self) -> Upgrade | None:
+        """What is known of the faces as an upgrade changes them; with two models on the map, of theirs."""
+        found, plan = self.desk.workspace.upgrade, self.desk.workspace.resolved_projection
+        if found is None or found.flips is None:
+            return None
+        asked = plan.other and (plan.model, plan.other) != (found.plan.old, found.plan.new)
+        return None if asked else found
 
     def _fit_columns(self) -> None:
         """Take columns that are there; in a gallery that says which pictures are augmented, show it."""
         faces = self.desk.workspace.faces
         self._columns = colour_columns(faces)
-        if self.colour not in (IDENTITY, UNSURE, *self._columns):
+        if self.colour not in (IDENTITY, UNSURE, CHANGE, MOVED, *self._columns):
             self.colour = IDENTITY
+        if self.grouped not in ("", *shape_columns(faces)):
+            self.grouped = ""
+        if self.focus and (faces is None or not self.focus & set(faces.identity.names)):
+            self.focus = frozenset()
         if self.shape not in ("", *shape_columns(faces)):
             self.shape = ""
         if faces is not None and self._guessed != faces.digest:
             self._guessed = faces.digest
             self.shape, self.augmented = guess(faces)
 
-    def _show_map(self, found: Projection | None) -> None:
+    def _show_map(self, found: Projection | None) -> bool:
+        """Show points; whether they need colours, for they are others than before."""
         workspace = self.desk.workspace
         same = self._of == workspace.projection_question and self._shown is not None
         self._shown, self._of = found, workspace.projection_question
         if found is None or workspace.faces is None:
             self.map.show_nothing("")
             self.map.set_foot("")
+            self.pair.show_nothing("")
+            self.moved.show_moved(None, None)
+            return False
+        if found.other is None:
+            self.map.show_map(workspace.faces, found, same=same)
+            self.map.set_selection(workspace.selection)
+        else:
+            self.pair.set_names(escaped(found.plan.model), escaped(found.plan.other))
+            self.pair.show_map(workspace.faces, found, same=same)
+            self.pair.set_words(self._card)
+            self.pair.set_selection(workspace.selection)
+            self._show_moved()
+        self.views.setCurrentWidget(self.map if found.other is None else self.sides)
+        self._show_words()
+        return not same
+
+    def _show_words(self) -> None:
+        """What the map is made of, under one, over two; and what is good to know."""
+        found = self._shown
+        if found is None:
             return
-        self.map.show_map(workspace.faces, found, same=same)
-        self.map.set_foot(sentence(found, self._layout()))
-        self.map.set_selection(workspace.selection)
-        if not same:
-            self._show_colours()
-        self.notes.setText(" ".join(found.notes))
+        said, notes = sentence(found, self._layout()), [one for one in found.notes if one != found.agreement]
+        if self._links and self._links[0].pairs.size:
+            said = f"{said} · {self._links[0].words}"
+        self.map.set_foot(said)
+        self.notes.setText(" ".join(notes if found.other is None else [f"{said}.", *notes]))
+
+    def _show_moved(self) -> None:
+        found, faces = self._both, self.desk.workspace.faces
+        rows = faces.rows_of(found.ids) if faces is not None and found is not None else None
+        if found is None or faces is None or rows is None or len(rows) != len(found):
+            return
+        column = faces.columns.get(self.grouped)
+        labels = column if isinstance(column, Labels) else faces.identity
+        self.moved.show_moved(found, replace(labels, codes=labels.codes[rows]), people=labels is faces.identity)
+
+    def _card(self, face: int) -> list[Line]:
+        """What the card of a face says of its way from old to new."""
+        upgrade, found = self._upgrade(), self._both
+        if upgrade is not None:
+            if self._changes is None or self._changes[0] is not upgrade:
+                self._changes = upgrade, FaceChange(upgrade)
+            if told := self._changes[1].lines(face):
+                return told
+        if found is None or found.moved is None:
+            return []
+        return [(tr("moved"), number(float(found.moved[np.flatnonzero(found.ids == face)[0]]), 2))]
 
     def _show_colours(self) -> None:
         found, faces = self._shown, self.desk.workspace.faces
@@ -198,39 +355,90 @@ class ProjectionPanel(Panel):
         rows = faces.rows_of(found.ids)
         if len(rows) != len(found):
             return  # other faces, whose map comes soon
-        colouring = self._colouring(faces, rows, found.ids)
-        augmented, shapes = self._shapes(faces, rows)
-        self.map.set_shapes(augmented)
-        self.map.set_colours(colouring)
+        change = self._change(found)
+        colouring = None if change is not None else self._colouring(faces, rows, found)
+        augmented, shapes = self._shapes(faces, rows) if change is None else (None, changed_entries(change))
+        if found.other is None:
+            self.map.set_kinds(change)
+            self.map.set_shapes(augmented)
+            self.map.set_colours(colouring)
+        else:
+            self.pair.set_change(change)
+            self.pair.set_shapes(augmented)
+            self.pair.set_colours(colouring)
         self.legend.show_legend(found.ids, colouring, shapes)
+        self.legend.offer_shapes(change is None)
+        self._show_focus()
 
-    def _colouring(self, faces: FaceSet, rows: NDArray[np.int64], ids: Ids) -> Colouring:
-        if self.colour == UNSURE and (made := self._unsure(ids)) is not None:
+    def _change(self, found: Projection) -> NDArray[np.int8] | None:
+        """What became of each face, where colours are to tell it."""
+        upgrade = self._upgrade()
+        return upgrade.change_of(found.ids) if upgrade is not None and self.colour == CHANGE else None
+
+    def look(self) -> Look:
+        """What the dots say, for a figure."""
+        found, colour = self.desk.workspace.projection, self.colour
+        upgrade, selection = self._upgrade(), self.desk.workspace.selection
+        values, said = None, ""
+        if found is not None and colour == UNSURE and (made := self._unsure_values(found.ids)) is not None:
+            values, said = made.astype(np.float32), self._unsure_words(self._layout())
+        return Look(
+            by={CHANGE: "change", MOVED: "moved"}.get(colour, colour),
+            change=upgrade.change_of(found.ids) if upgrade is not None and found is not None else None,
+            values=values,
+            values_title=said,
+            shape=self.shape,
+            augmented=self.augmented,
+            focus=self.focus if colour == IDENTITY else frozenset(),
+            selection=selection.ids if len(selection) else None,
+        )
+
+    def _show_focus(self) -> None:
+        chosen = len(self.desk.workspace.selection) > 0
+        self.legend.show_focus(offered=self.colour == IDENTITY, on=bool(self.focus), chosen=chosen)
+
+    def _colouring(self, faces: FaceSet, rows: NDArray[np.int64], found: Projection) -> Colouring:
+        if self.colour == UNSURE and (made := self._unsure(found.ids)) is not None:
             return made
+        if self.colour == MOVED and found.moved is not None:
+            return by_numbers(tr("moved"), found.moved, bright=tr("bright = moved more"))
         column = faces.columns.get(self.colour)
         if isinstance(column, Labels):
             return by_names(escaped(self.colour), replace(column, codes=column.codes[rows]))
         if column is not None:
             return by_numbers(escaped(self.colour), column[rows])
-        return by_names(tr("identity"), replace(faces.identity, codes=faces.identity.codes[rows]), people=True)
+        people = replace(faces.identity, codes=faces.identity.codes[rows])
+        return by_names(tr("identity"), people, people=True, focus=self.focus)
 
     def _unsure(self, ids: Ids) -> Colouring | None:
         """How unsure the model is of a part."""
-        workspace, ground = self.desk.workspace, self._layout()
+        ground, values = self._layout(), self._unsure_values(ids)
+        confidence = self._confidence()
+        if confidence is None or ground is None or values is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            some = -np.log(np.asarray(confidence[:: max(1, confidence.size // LIMITED)], np.float64))
+        some = some[np.isfinite(some)]
+        low, high = (float(v) for v in np.percentile(some, (1, 99))) if len(some) else (0.0, 1.0)
+        said, name = words("variance", ground), self._unsure_words(ground)
+        return by_numbers(name, values, low=low, high=high, bright=said.bright, written=said.value)
+
+    def _confidence(self) -> NDArray[np.floating] | None:
+        workspace = self.desk.workspace
         features = workspace.features.get(workspace.resolved_projection.model)
-        title = self._unsure_words(ground)
-        if features is None or features.confidence is None or ground is None or not title:
+        return features.confidence if features is not None else None
+
+    def _unsure_values(self, ids: Ids) -> NDArray[np.float64] | None:
+        """(N,) logarithm of the variance of a part; None where the model does not say."""
+        workspace, ground = self.desk.workspace, self._layout()
+        features, confidence = workspace.features.get(workspace.resolved_projection.model), self._confidence()
+        if features is None or confidence is None or ground is None or not self._unsure_words(ground):
             return None
         rows, found = features.rows_of(ids)
         values = np.full(len(ids), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values[found] = -np.log(features.confidence[rows, self._part(ground)])
-            every = max(1, features.confidence.size // LIMITED)
-            some = -np.log(np.asarray(features.confidence[::every], np.float64))
-        some = some[np.isfinite(some)]
-        low, high = (float(v) for v in np.percentile(some, (1, 99))) if len(some) else (0.0, 1.0)
-        said = words("variance", ground)
-        return by_numbers(title, values, low=low, high=high, bright=said.bright, written=said.value)
+            values[found] = -np.log(confidence[rows, self._part(ground)])
+        return values
 
     def _unsure_words(self, ground: Layout | None) -> str:
         """What that is called; "" where the model does not say."""
@@ -282,12 +490,14 @@ class ProjectionPanel(Panel):
         gone = focus is not None and focus.hasFocus() and not focus.isVisible()
         if gone and before is not self.pages.currentWidget():
             self.home().setFocus()
-        self.legend.setVisible(found is not None and len(found) > 0)
-        self.notes.setVisible(found is not None and bool(found.notes))
-        self.controls.setVisible(workspace.faces is not None and len(workspace.features) > 0)
-        self.controls.run.setVisible(found is not None and not found.final and job is None)
+        self.legend.setVisible(found is not None and len(found) > 0 and not self.low)
+        self.notes.setVisible(found is not None and bool(self.notes.text()) and not self.low)
+        self.controls.setVisible(workspace.faces is not None and len(workspace.features) > 0 and not self.low)
+        self.controls.export.setEnabled(found is not None)
+        unfinished = found is not None and not found.final
+        self.controls.run.setVisible(found is not None and job is None and (unfinished or found.borrowed > 0))
         method = NAMES[workspace.resolved_projection.method]
-        self.controls.run.setText(tr("Refine with {method}", method=method))
+        self.controls.run.setText(tr("Refine with {method}", method=method) if unfinished else tr("Lay out anew"))
         self.controls.run.setToolTip(tr("Runs in the background, and shows how the faces move; kept for the next time"))
 
     def _show_empty(self) -> None:
@@ -322,15 +532,17 @@ class ProjectionPanel(Panel):
             return None
         small = len(faces) <= AT_ONCE
         return Request(
-            title=_of(plan, plan.method, self._layout()),
+            title=title(plan, plan.method, self._layout()),
             call=project,
             args=(workspace.faces, plan),
             kwargs={
                 "features": workspace.features[plan.model],
+                "other": workspace.features[plan.other] if plan.other else None,
                 "parts_plan": workspace.cutting(plan.model),
                 "excluded": workspace.excluded,
                 "folder": folders.cache() / "projections",
                 "refine": small or self._wanted == workspace.projection_question,
+                "anew": self._anew == workspace.projection_question,
             },
             slot=SLOT,
             unit="",
@@ -345,15 +557,53 @@ class ProjectionPanel(Panel):
     # -- what the user asks
 
     def refine(self) -> None:
-        """Lay out in full what is seen by its principal components."""
-        self._wanted = self.desk.workspace.projection_question
+        """Lay out in full what is seen by its principal components, or as a map of nearly the same faces had it."""
+        found, question = self.desk.workspace.projection, self.desk.workspace.projection_question
+        self._wanted = question
+        if found is not None and found.final:
+            self._anew = question
         self.asking.run()
 
     def colour_by(self, what: str) -> None:
-        """Colour by IDENTITY, UNSURE or a column."""
+        """Colour by IDENTITY, UNSURE, CHANGE, MOVED or a column."""
         self.colour = what
         self._fill()
         self._show_colours()
+
+    def focus_on(self, on: bool) -> None:
+        """Only the people of the selection have colours; or everybody again."""
+        faces, self.focus = self.desk.workspace.faces, frozenset()
+        if on and faces is not None:
+            codes = np.unique(faces.identity.codes[faces.rows_of(self.desk.workspace.selection.ids)])
+            self.focus = frozenset(faces.identity.names[code] for code in codes[codes >= 0].tolist())
+        self._show_colours()
+
+    def _on_groups(self, column: str) -> None:
+        self.grouped = column
+        self._show_moved()
+
+    def _on_lasso(self, on: bool) -> None:
+        tool = "lasso" if on else "select"
+        self.controls.tool.set_value(tool)
+        self.controls.armed.emit("lasso" if on else "rectangle")
+
+    # -- links to the nearest vectors
+
+    def _on_linked(self, on: bool) -> None:
+        self._linked = on
+        self._ask_links()
+
+    def _ask_links(self) -> None:
+        plan, face = self.desk.workspace.resolved_projection, self.desk.workspace.selection.current
+        wanted = self._linked and self._shown is not None and self.isVisible()
+        self.near.ask(face if wanted else None, [name for name in (plan.model, plan.other) if name])
+
+    def _on_near(self, links: tuple[Links, ...]) -> None:
+        self._links = links
+        first = links[0] if links else None
+        self.map.set_links(first.pairs if first else None, first.right if first else None)
+        self.pair.set_links([(one.pairs, one.right) for one in links])
+        self._show_words()
 
     def shape_by(self, column: str, augmented: frozenset[str] | None = None) -> None:
         """Tell augmented pictures from originals by a column; by values that sound so where none are given."""
@@ -387,28 +637,6 @@ class ProjectionPanel(Panel):
 
     def _on_theme(self) -> None:
         self._show_colours()
-
-
-def sentence(found: Projection, ground: Layout | None) -> str:
-    """What a map shows, in a line."""
-    plan = found.plan
-    said = [_of(plan, found.drawn, ground)]
-    if found.drawn == "pca":
-        said.append(tr("{a} and {b} % of the variance", a=round(100 * found.shares[0]), b=round(100 * found.shares[1])))
-    else:
-        more = {"umap": tr("{n} neighbours", n=plan.neighbours), "tsne": tr("perplexity {n}", n=int(plan.perplexity))}
-        said += [tr(plan.metric), more[found.drawn], tr("seed {n}", n=plan.seed)]
-    said.append(tr("N = {n}", n=len(found)))
-    if found.final and found.quality.value is not None:
-        said.append(tr("trustworthiness {value}", value=number(found.quality.value, 2)))
-    elif not found.final:
-        said.append(tr("not refined yet"))
-    return " · ".join(said)
-
-
-def _of(plan: ProjectionPlan, method: str, ground: Layout | None) -> str:
-    what = tr("{method} of {name}", method=NAMES[method], name=escaped(plan.model))
-    return f"{what}, {part_name(ground, plan.part)}" if plan.part is not None and ground is not None else what
 
 
 def guess(faces: FaceSet) -> tuple[str, frozenset[str]]:

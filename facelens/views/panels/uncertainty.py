@@ -30,6 +30,7 @@ from facelens.views.controls import Banner, EmptyState, Segmented, label, tool_b
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.grid import Marks, ThumbnailGrid
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import keyed
 from facelens.views.uncertainty_controls import UncertaintyControls
 from facelens.views.working import Working
 from facelens.words import number, plural, tr
@@ -177,12 +178,12 @@ class UncertaintyPanel(Panel):
     def _build_empty(self) -> EmptyState:
         made = EmptyState("points", tr("No ensemble yet"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
-        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
         self.next.setToolTip(tr("Loads models and embeds the gallery with them"))
         self.run = made.add_button(tr("Run"), lambda: self.desk.act("uncertainty.run"), primary=True)
-        self.run.setToolTip(tr("Runs in the background. Ctrl+U"))
+        keyed(self.run, "uncertainty.run", tr("Runs in the background."))
         return made
 
     @cached_property

@@ -1,0 +1,36 @@
+"""What is wrong with a gallery."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facelens.commands import work
+from facelens.words import tr
+
+if TYPE_CHECKING:
+    from facelens.commands import Commands
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser("doctor", help=tr("say what is wrong with a gallery"))
+    command.add_argument("gallery", type=Path)
+    command.add_argument("--json", type=Path, metavar="FILE", help=tr("also write the findings as JSON"))
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from facelens.files import atomic_write
+    from facelens.images import doctor
+    from facelens.session.tasks import check_gallery, open_gallery
+
+    reading = open_gallery(arguments.gallery)
+    diagnosis = work.apart(check_gallery, reading.faces, tick=work.Line(tr("Checking")))
+    for line in (*reading.notes, *doctor.report(diagnosis, reading.faces)):
+        print(line)
+    if arguments.json:
+        with atomic_write(arguments.json) as file:
+            file.write(json.dumps(doctor.as_json(diagnosis, reading.faces), indent=2).encode())
+    return 0

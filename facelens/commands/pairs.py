@@ -1,0 +1,35 @@
+"""A verification list of a gallery."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facelens.words import tr
+
+if TYPE_CHECKING:
+    from facelens.commands import Commands
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser("pairs", help=tr("build a verification list from a gallery"))
+    command.add_argument("gallery", type=Path)
+    command.add_argument("--out", type=Path, required=True, help=tr("pairs.txt or NAME.bin"))
+    command.add_argument("--folds", type=int, default=10)
+    command.add_argument(
+        "--per-fold", type=int, default=300, help=tr("genuine pairs in a fold, and as many impostor pairs")
+    )
+    command.add_argument("--seed", type=int, default=0)
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from facelens.session.tasks import build_protocol, open_gallery
+
+    faces = open_gallery(arguments.gallery).faces
+    written = build_protocol(
+        faces, arguments.out, folds=arguments.folds, per_fold=arguments.per_fold, seed=arguments.seed
+    )
+    print(tr("{n} pairs written to {path}.", n=written, path=arguments.out))
+    return 0

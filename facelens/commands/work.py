@@ -1,0 +1,49 @@
+"""Work of a command: one line on the terminal while it lasts, pictures read in a process of their own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.progress import Tick
+
+Result = TypeVar("Result")
+
+
+def apart(call: Callable[..., Result], *arguments: object, tick: Tick, **named: object) -> Result:
+    """Read pictures in a worker process: one that crashes the decoder is found out and left out, the rest goes on."""
+    import logging
+    from inspect import signature
+
+    from facelens.images.quarantine import Again
+    from facelens.session import folders
+    from facelens.session.jobs import Request, run_apart
+
+    logging.getLogger("facelens.jobs").addHandler(logging.NullHandler())  # what fails is told once, by `main`
+    book = folders.quarantine()
+    if "quarantined" in signature(call).parameters:  # else what it is given knows of the book
+        named["quarantined"] = book
+    request = Request(call.__name__, call, arguments, named, again=Again(book))
+    return run_apart(request, tick=tick)  # type: ignore[return-value]
+
+
+def tell_figures(written: Sequence[Path]) -> None:
+    """Say where they are: of several each has a name of its own."""
+    print(tr("Drawn: {names}", names=", ".join(escaped(str(path)) for path in written)))
+
+
+class Line:
+    """A tick that redraws one line on a terminal, and stays silent elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done >= total else "\r"
+            print(f"\x1b[2K{self.title} {done:,} of {total:,}", end=end, file=sys.stderr, flush=True)

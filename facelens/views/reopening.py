@@ -1,0 +1,397 @@
+"""Reopening: what a workspace file says comes back, step by step and in the background, as far as it is there.
+
+Galleries first, then tables read for them, queries, models, and last how one looked at all that. What is not there, or
+lies where this user has never opened anything, is listed with a button to locate it; it waits in `kept`, which goes
+back into the file when it is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QFileDialog
+
+from facelens.images import readers
+from facelens.session import archive, match_queries, shelf
+from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place
+from facelens.session.jobs import Job, Request, State
+from facelens.session.workspace import Arrangement, fitting
+from facelens.words import escaped, plural, tr
+
+if TYPE_CHECKING:
+    from facelens.views.main_window import MainWindow
+
+BREATH = 30  # ms
+WAITED_FOR = ("vectors:", "inspect:", "scores:")  # jobs after which everything is there that will be
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Something that the file points at and that is not open."""
+
+    what: Gallery | Model
+    why: str
+
+    @property
+    def path(self) -> Path:
+        return self.what.place.path
+
+
+class Reopening:
+    """One file that is being opened; lives until the next one is."""
+
+    def __init__(self, window: MainWindow, found: Archive, *, done: Callable[[Reopening], None]) -> None:
+        self.window, self.desk = window, window.desk
+        self.found = found
+        self.kept = Archive(unknown=found.unknown, layout=found.layout)
+        self.missing: list[Missing] = []
+        self.arrangement: Arrangement | None = None  # wanted, and waiting for a column
+        self.under_way = False
+        self.lost = 0  # faces of the file that are not in its gallery
+        self._done = done
+        self._whole = True  # all of the file is being opened, not only models that were located
+        self._loading = False
+        self._since = 0  # number of the last job before it began
+        self._left: list[Callable[[], None]] = []
+        self._stop = [self.desk.store.listen(self._on_store), self.desk.jobs.listen(self._on_job)]
+
+    def close(self) -> None:
+        """Another file is opened, or the window closes."""
+        self._left, self.under_way = [], False
+        for stop in self._stop:
+            stop()
+        self._stop = []
+
+    # -- the steps
+
+    def start(self) -> None:
+        """Put away what is open and open what the file says."""
+        self.under_way = True
+        with self.desk.store.aside():
+            self.window.opening.close(leaving=False)
+            for name in self.desk.workspace.model_names:
+                self.window.modelling.remove(name)
+        self._run([self._open_galleries, self._open_tables, self._open_queries, self._load_models, self._wait])
+
+    def _run(self, steps: list[Callable[[], None]]) -> None:
+        self.under_way, self._left = True, steps
+        self._since = max((job.number for job in self.desk.jobs.jobs), default=0)
+        self._next()
+
+    def _next(self) -> None:
+        if self._left:
+            self._left.pop(0)()
+
+    def may(self, path: Path) -> bool:
+        """Whether a path may be followed: inside the file's folder, or opened by this user before."""
+        recent = {one.path for one in self.desk.settings.recent}
+        if shelf.known(path) or str(path) in recent:
+            return True
+        folder = (shelf.origin(self.found.path) or self.found.path).parent.resolve()
+        return path.is_relative_to(folder) and path.resolve().is_relative_to(folder)
+
+    def _why_not(self, place: Place) -> str:
+        """Why something is not opened, "" where it can be."""
+        if not self.may(place.path):  # not even looked at
+            return tr("It lies outside the folder of the workspace, and nothing there was opened here before.")
+        return "" if place.path.exists() else tr("There is nothing at {path}.", path=escaped(str(place.path)))
+
+    def _open_galleries(self) -> None:
+        galleries = self.found.galleries
+        missing = [Missing(one, why) for one in galleries if (why := self._why_not(one.place))]
+        roots = [one for one in galleries if "root" in one.options and not self.may(Path(one.options["root"]))]
+        missing += [Missing(one, self._why_not(Place(Path(one.options["root"])))) for one in roots]
+        if missing:  # paths of joined galleries start at what they have in common: all of them, or none
+            self._keep_galleries(missing)
+        elif galleries:
+            self._open_gallery(0)
+        else:
+            self._next()
+
+    def _keep_galleries(self, missing: list[Missing]) -> None:
+        self.missing += missing
+        found = self.found
+        self.kept = replace(
+            self.kept,
+            **{name: getattr(found, name) for name in ("galleries", "queries", "tables", "stores", "fields")},
+            **{name: getattr(found, name) for name in ("excluded", "selected", "current", "pair", "query")},
+            annotations=found.annotations,
+            subsets=found.subsets,
+        )
+        self._left = [step for step in self._left if step not in (self._open_tables, self._open_queries)]
+        self._next()
+
+    def _open_gallery(self, number: int) -> None:
+        one = self.found.galleries[number]
+        options = {name: said for name, said in one.options.items() if name != "links" or shelf.known(one.place.path)}
+
+        def then(problem: str) -> None:
+            if problem:
+                with self.desk.store.aside():
+                    self.window.opening.close(leaving=False)
+                self._keep_galleries([Missing(one, problem)])
+            elif number + 1 < len(self.found.galleries):
+                self._open_gallery(number + 1)
+            else:
+                self._find_faces()
+
+        self.window.opening.open(
+            one.place.path, kind=one.kind or None, options=options or None, add=number > 0, then=then
+        )
+
+    def _find_faces(self) -> None:
+        """What was said about the faces, and which were selected."""
+        faces = self.desk.workspace.faces
+        assert faces is not None
+        request = Request(
+            title=tr("Find faces of {name}", name=escaped(self.found.path.name)),
+            call=archive.faced,
+            args=(self.found, faces),
+            slot="open faces",
+            place="thread",
+        )
+
+        def then(job: Job) -> None:
+            if isinstance(told := job.result, archive.Faced):
+                self.lost, self.kept = told.lost, replace(self.kept, excluded=told.gone)
+                excluded = np.union1d(told.excluded, self.desk.workspace.excluded)  # the doctor may have been quicker
+                marked = {"annotations": told.annotations, "subsets": told.subsets}
+                self._put(excluded=excluded, selection=told.selection, **marked)
+            self._next()
+
+        self.desk.jobs.submit(request, then=then)
+
+    def _open_tables(self) -> None:
+        here = self.desk.workspace.faces is not None
+        for one in self.found.tables if here else ():
+            if self._why_not(one.place):
+                self.kept = replace(self.kept, tables=(*self.kept.tables, one))
+            elif one.kind == "scores":
+                self.window.opening.take_scores(one.place.path, quietly=True)
+            else:
+                self.window.opening.take_pairs(one.place.path)
+        self._next()
+
+    def _open_queries(self) -> None:
+        one, faces = self.found.queries, self.desk.workspace.faces
+        if one is None or faces is None or self._why_not(one.place):
+            self._next()
+            return
+        request = Request(
+            title=tr("Open {name}", name=escaped(one.place.path.name)),
+            call=match_queries.read,
+            args=(one.place.path, faces.identity.names),
+            kwargs={"options": {key: said for key, said in one.options.items() if key != "identity"} or None},
+            slot="open queries",
+            place="thread",
+        )
+
+        def then(job: Job) -> None:
+            if job.state is State.DONE and isinstance(job.result, readers.Reading):
+                self._put(queries=job.result.faces)
+            self._next()
+
+        self.desk.jobs.submit(request, then=then)
+
+    def _load_models(self) -> None:
+        self._load(list(self.found.models))
+
+    def _load(self, models: list[Model]) -> None:
+        """One after the other, in their order."""
+        self._loading = bool(models)
+        if not models:
+            self._next()
+            return
+        one, *rest = models
+
+        def then(problem: str) -> None:
+            if problem:
+                self._keep_model(Missing(one, problem))
+            else:
+                self._compare(one)
+            self._load(rest)
+
+        if why := self._why_not(one.place):
+            then(why)
+        else:
+            self._put(**self._slots())  # before vectors come: who is A and B is not decided anew
+            self.window.modelling.load(one.place.path, card=one.card, ended=then)
+
+    def _keep_model(self, missing: Missing) -> None:
+        self.missing.append(missing)
+        slots = {slot: name for slot, name in self.found.fields.items() if slot in SLOTS}
+        models = (*self.kept.models, missing.what)
+        self.kept = replace(self.kept, models=models, fields={**self.kept.fields, **slots})  # type: ignore[arg-type]
+
+    def _compare(self, one: Model) -> None:
+        now = next((found for found in self.desk.workspace.models if found.path == one.place.path), None)
+        if now is not None and now.sha256 != one.sha256:
+            title = tr("{name} is another file than it was", name=escaped(one.place.path.name))
+            self.desk.say(title, tr("It has changed since the workspace was saved; its vectors are made anew."))
+
+    def _wait(self) -> None:
+        """Vectors and scores are on their way; what sorts by them comes last."""
+        # A job that has ended hands over its result in a moment, and may begin another.
+        QTimer.singleShot(BREATH, self.window, self._look)
+
+    def _look(self) -> None:
+        if self.under_way and not self._left and not self._loading and not self._busy():
+            self._finish()
+
+    def _busy(self) -> bool:
+        slots = (job.request.slot for job in self.desk.jobs.jobs if not job.state.ended)
+        return any(slot.startswith(WAITED_FOR) or slot == "pairs file" for slot in slots)
+
+    def _on_job(self, job: Job) -> None:
+        if not self.under_way or not job.state.ended:
+            return
+        slot = job.request.slot
+        if job.state is State.CANCELLED and job.number > self._since and slot.startswith(("open", "inspect:")):
+            self._give_up()
+        elif not self._left and not self._loading and not self._busy():
+            self._wait()
+
+    def _give_up(self) -> None:
+        """The user has stopped it: what is not open stays in the file."""
+        why = tr("Opening it was stopped.")
+        self._left, self._loading = [], False
+        if self.desk.workspace.faces is None and self.found.galleries:
+            self._keep_galleries([Missing(self.found.galleries[0], why)])
+        here = {one.path for one in self.desk.workspace.models} | {one.place.path for one in self.kept.models}
+        for one in self.found.models:
+            if one.place.path not in here:
+                self._keep_model(Missing(one, why))
+        self._finish()
+
+    # -- the end
+
+    def _slots(self) -> dict[str, Any]:
+        names = {one.card.name for one in self.found.models} | {*self.found.stores}
+        return {slot: name for slot in SLOTS if (name := self.found.fields.get(slot, "")) in names}
+
+    def _finish(self) -> None:
+        self.under_way = False
+        there, now = self.desk.workspace.model_names, self.desk.workspace
+        wanted = {slot: name for slot in SLOTS if (name := self.found.fields.get(slot, "")) in there}
+        if not self._whole:
+            self._put(**{slot: name for slot, name in wanted.items() if not getattr(now, slot)})
+        else:
+            self._put(**{slot: wanted.get(slot, "") for slot in SLOTS if wanted or slot != "model"})
+            if now.faces is not None:
+                self._put(**self._plans(), query=archive.face_of(now.query_faces, self.found.query))
+                self.arrangement = self.found.fields.get("arrangement")
+                self._arrange()
+            self.window.take_layout(self.found.layout)
+        self._tell()
+        self._done(self)
+
+    def _plans(self) -> dict[str, Any]:
+        """How one looked at it, without files that may not be opened."""
+        plans = {name: value for name, value in self.found.fields.items() if name not in (*SLOTS, "arrangement")}
+        for name in archive.FILES:
+            if name in plans:
+                files = tuple((of, file) for of, file in plans[name].files if self.may(Path(file)))
+                plans[name] = replace(plans[name], files=files)
+        return plans
+
+    def _arrange(self) -> None:
+        """Filter and sort as it was, as soon as the columns for it are there."""
+        faces, wanted = self.desk.workspace.faces, self.arrangement
+        if faces is None or wanted is None:
+            return
+        fits = fitting(wanted, faces)
+        self.arrangement = wanted if fits != wanted else None
+        self._put(arrangement=fits)
+
+    def _on_store(self, changed: frozenset[str], initiator: object) -> None:
+        if initiator is self or self.arrangement is None or self.under_way:
+            return
+        if "faces" in changed:
+            self._arrange()
+        elif "arrangement" in changed:
+            self.arrangement = None  # the user wants another one
+
+    def _put(self, **changes: Any) -> None:
+        with self.desk.store.aside():
+            self.desk.store.update(initiator=self, **changes)
+
+    # -- what is not there
+
+    def _tell(self) -> None:
+        galleries = [one for one in self.missing if isinstance(one.what, Gallery)]
+        models = [one for one in self.missing if isinstance(one.what, Model)]
+        for one in galleries:
+            title = tr("The gallery {name} was not opened", name=_called(one.path))
+            self._offer(title, one.why, self.locate_gallery, one)
+        if models:
+            names = ", ".join(_called(one.path) for one in models[:4]) + (", …" if len(models) > 4 else "")
+            title = plural(len(models), "{n} model was not opened", "{n} models were not opened")
+            self._offer(f"{title}: {names}", models[0].why, self.locate_model, models[0])
+        if self.lost:
+            said = plural(self.lost, "{n} mark or selection", "{n} marks and selections")
+            title = tr("{said} of pictures that are not in the gallery", said=said)
+            self.desk.say(title, tr("They stay in the workspace, for when the pictures are back."))
+        if self.found.newer:
+            title = tr("{name} was made by a newer FaceLens", name=escaped(self.found.path.name))
+            text = tr("It is shown as far as it is understood, and is not written over. Save it as another file.")
+            self.desk.say(title, text)
+
+    def _offer(self, title: str, why: str, locate: Callable[[Missing], None], one: Missing) -> None:
+        text = why + " " + tr("Everything else is open; what belongs to it stays in the workspace.")
+        words = tr("Locate folder…") if isinstance(one.what, Gallery) and not one.path.suffix else tr("Locate file…")
+        card = self.window.notices.show(title, text, kind="info", button=words)
+        card.acted.connect(lambda: locate(one))
+
+    def locate_gallery(self, missing: Missing) -> None:
+        """Ask where a gallery is now, and open it there with all that belongs to it."""
+        title = tr("Where is {name}?", name=_called(missing.path))
+        if missing.path.suffix:
+            name = QFileDialog.getOpenFileName(self.window, title)[0]
+        else:
+            name = QFileDialog.getExistingDirectory(self.window, title)
+        if name:
+            self.relink_gallery(missing, Path(name))
+
+    def relink_gallery(self, missing: Missing, path: Path) -> None:
+        """The gallery is at `path`."""
+        shelf.trust([path])
+        old = missing.what
+        assert isinstance(old, Gallery)
+        options = {key: said for key, said in old.options.items() if key != "root"}
+        moved = replace(old, place=Place(path), options=options)
+        galleries = tuple(moved if one == old else one for one in self.found.galleries)
+        self.found = replace(self.found, galleries=galleries)
+        self.missing, self._whole = [], True
+        self.kept = Archive(unknown=self.found.unknown, layout=self.found.layout, models=self.kept.models)
+        self.window.keeping.resume(self)
+        self._run([self._open_galleries, self._open_tables, self._open_queries, self._wait])
+
+    def locate_model(self, missing: Missing) -> None:
+        """Ask where a model is now; others that are missing are looked for beside it."""
+        title = tr("Where is {name}?", name=_called(missing.path))
+        if name := QFileDialog.getOpenFileName(self.window, title)[0]:
+            self.relink_model(missing, Path(name))
+
+    def relink_model(self, missing: Missing, path: Path) -> None:
+        """The model is at `path`, and others of the same name as before beside it."""
+        models, waiting = [], []
+        for one in self.kept.models:
+            beside = path if one == missing.what else path.parent / one.place.path.name
+            if beside.is_file():
+                models.append(replace(one, place=Place(beside)))
+            else:
+                waiting.append(one)
+        shelf.trust([one.place.path for one in models])
+        self.kept = replace(self.kept, models=tuple(waiting))
+        self.missing, self._whole = [], False
+        self.window.keeping.resume(self)
+        self._run([lambda: self._load(models), self._wait])
+
+
+def _called(path: Path) -> str:
+    return escaped(path.name or str(path))

@@ -1,0 +1,155 @@
+"""Figures of a map: every face where it is, in the colours and shapes that the page has, and what it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+
+from facelens.analyses.agreement import Alike
+from facelens.analyses.measure import Measure
+from facelens.analyses.plan import ProjectionPlan
+from facelens.analyses.projection import Projection
+from facelens.errors import InputError
+from facelens.figures import hues, projection, sheet
+from facelens.figures.projection import Look, draw_map
+from facelens.images.faceset import FaceSet, Labels
+from facelens.session import drawing
+
+N = 30
+
+
+@pytest.fixture
+def faces() -> FaceSet:
+    paths = [f"p{i % 5}/{i:02}.png" for i in range(N)]
+    found = FaceSet.build("made $up$", Path("."), paths=paths, identities=[f"p_{i % 5}" for i in range(N)])
+    roles = Labels.of(["clear", "degraded", None][i % 3] for i in range(N))
+    return found.with_columns({"role": roles, "blur": np.where(np.arange(N) % 4 == 0, np.nan, np.arange(N) / N)})
+
+
+def one(faces: FaceSet) -> Projection:
+    points = np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32)
+    plan = ProjectionPlan(model="net")
+    return Projection(faces.ids, points, plan, "umap", True, (0.4, 0.2), Measure(0.93, n=N), notes=("3 are left out.",))
+
+
+def two(faces: FaceSet) -> Projection:
+    made = one(faces)
+    other = made.points + np.float32(0.3)
+    plan = replace(made.plan, other="new")
+    alike = Alike(0.6, 0.0, 4.0)
+    return replace(made, plan=plan, other=other, how="joint", alike=alike, moved=np.linspace(0, 1, N, dtype=np.float32),
+                   other_quality=Measure(0.95, n=N))  # fmt: skip
+
+
+def texts(figure: Any) -> str:
+    return "\n".join([t.get_text() for t in figure.texts] + [t.get_text() for a in figure.axes for t in a.texts])
+
+
+def drawn(axes: Any) -> np.ndarray:
+    """Where dots are."""
+    found = [np.asarray(each.get_offsets()) for each in axes.collections if isinstance(each, PathCollection)]
+    return np.concatenate(found)
+
+
+def maps(figure: Any) -> list[Any]:
+    return [axes for axes in figure.axes if any(isinstance(each, PathCollection) for each in axes.collections)]
+
+
+def as_set(points: np.ndarray) -> set[tuple[float, float]]:
+    return {(round(float(x), 4), round(float(y), 4)) for x, y in points}
+
+
+def test_every_face_is_a_dot_in_the_colour_of_its_name(faces: FaceSet) -> None:
+    found = one(faces)
+    figure = draw_map(faces, found)
+    (axes,) = maps(figure)
+    assert as_set(drawn(axes)) == as_set(found.points)
+    colours = {tuple(np.round(shade[:3], 3)) for shade in axes.collections[0].get_facecolor()}
+    assert colours == {tuple(np.round(hues.person(f"p_{i}"), 3)) for i in range(5)}
+    said = texts(figure)
+    assert "UMAP of net" in said and "15 neighbours" in said and "trustworthiness 0.93" in said
+    assert "3 are left out." in said and "N = 30 faces of 5 people" in said and "made $up$" in said
+    assert not axes.collections[0].get_rasterized()
+
+
+def test_two_models_side_by_side_with_lines_between(faces: FaceSet) -> None:
+    found = two(faces)
+    figure = draw_map(faces, found)
+    old, new = maps(figure)
+    assert as_set(drawn(old)) == as_set(found.points) and as_set(drawn(new)) == as_set(found.other)
+    assert old.get_xlim() == new.get_xlim() and old.get_ylim() == new.get_ylim()
+    (lines,) = [each for each in old.collections if isinstance(each, LineCollection)]
+    ends = np.array([path.vertices for path in lines.get_paths()])
+    np.testing.assert_allclose(ends[:, 0], found.points, atol=1e-6)
+    np.testing.assert_allclose(ends[:, 1], found.other, atol=1e-6)
+    said = texts(figure)
+    assert "Old  net" in said and "New  new" in said and "fitted on both models" in said and "0.93 and 0.95" in said
+
+
+def test_gained_and_lost_have_their_marks_over_the_same(faces: FaceSet) -> None:
+    change = np.zeros(N, np.int8)
+    change[[1, 2]], change[3] = 1, -1
+    figure = draw_map(faces, two(faces), Look(by="change", change=change))
+    dots = [each for each in maps(figure)[0].collections if isinstance(each, PathCollection)]
+    assert [len(each.get_offsets()) for each in dots] == [N - 3, 2, 1], "same, gained, lost"
+    assert "gained 2" in texts(figure) and "lost 1" in texts(figure) and f"same {N - 3}" in texts(figure)
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        (Look(by="role"), ["clear 10", "degraded 10"]),
+        (Look(by="blur"), ["blur", "bright = higher"]),
+        (Look(by="moved"), ["moved: 1 − cosine of old and new vector"]),
+        (Look(by="unsure", values=np.arange(N, dtype=np.float32), values_title="log variance"), ["log variance"]),
+        (Look(shape="role", augmented=frozenset({"degraded"})), ["original", "augmented"]),
+        (Look(focus=frozenset({"p_1"})), ["p 1 6"]),
+        (Look(by=""), ["UMAP"]),
+    ],
+)
+def test_what_colours_and_shapes_say(faces: FaceSet, look: Look, said: list[str]) -> None:
+    figure = draw_map(faces, two(faces), look)
+    assert all(words in texts(figure) for words in said), texts(figure)
+    assert len(drawn(maps(figure)[0])) == N
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches() * figure.dpi
+    for text in figure.texts:
+        box = text.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= width + 1 and box.y0 >= 0 and box.y1 <= height + 1, text.get_text()
+
+
+def test_selected_people_are_ringed_and_named(faces: FaceSet) -> None:
+    figure = draw_map(faces, one(faces), Look(selection=faces.ids[[0, 5]]))
+    assert "p 0" in texts(figure) and len(maps(figure)[0].collections[-1].get_offsets()) == 2
+
+
+def test_many_dots_are_a_picture_in_the_file(faces: FaceSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vector = drawing.draw_projection(tmp_path / "a.svg", faces, two(faces))[0].read_text()
+    monkeypatch.setattr(projection, "MANY", 10)
+    monkeypatch.setattr(projection, "MOST_LINES", 12)
+    figure = draw_map(faces, two(faces))
+    (lines,) = [each for each in maps(figure)[0].collections if isinstance(each, LineCollection)]
+    assert len(lines.get_paths()) == 12 and lines.get_rasterized()
+    text = sheet.save(figure, tmp_path / "b.svg").read_text()
+    assert "<image" in text and "<image" not in vector and "UMAP of net" in text
+
+
+def test_no_faces_and_other_faces(faces: FaceSet) -> None:
+    found = one(faces)
+    with pytest.raises(InputError, match="no faces on the map"):
+        draw_map(faces, replace(found, ids=found.ids[:0], points=found.points[:0]))
+    with pytest.raises(InputError, match="other faces"):
+        draw_map(faces, replace(found, ids=found.ids + 1))
+
+
+def test_colours_of_names_do_not_depend_on_how_many_there_are() -> None:
+    names = [f"person {i}" for i in range(300)]
+    every = hues.people(names)
+    for i in (0, 17, 299):
+        np.testing.assert_allclose(every[i], hues.person(names[i]), atol=1e-6)
+    assert hues.people([]).shape == (0, 3)
