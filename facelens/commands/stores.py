@@ -24,7 +24,7 @@ def consents() -> Path:
     """The programs the user has allowed in the window; nothing can be allowed here."""
     from facelens.session import folders
 
-    return folders.state() / "consents.json"
+    return folders.consents()
 
 
 def opened_one(arguments: argparse.Namespace) -> tuple[FaceSet, FeatureSet, tuple[str, ...]]:

@@ -30,6 +30,16 @@ def quarantine() -> Path:
     return cache() / "quarantine"
 
 
+def vectors() -> Path:
+    """The folder of vectors."""
+    return cache() / "features"
+
+
+def consents() -> Path:
+    """The book of the programs that the user trusts."""
+    return state() / "consents.json"
+
+
 def trained() -> Path:
     """The folder for what the user trains: in plain sight, and not made before it is needed."""
     base = home()

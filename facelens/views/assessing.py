@@ -6,24 +6,23 @@ Holds no state: what is known is in the workspace, what is under way in the job 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from facelens.session import filters, folders
+from facelens.session import filters, questions
 from facelens.session.actions import assessable
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Assessed, Workspace, with_variance
+from facelens.session.questions import ASSESS, first_step, limit_of
+from facelens.session.workspace import Assessed, with_variance
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
-    from facelens.analyses.uncertainty import Uncertainty
+    pass
 
 AT_ONCE = 5_000  # faces that are assessed without being asked
-SLOT = "assess"
 
 
 class Assessing:
@@ -34,24 +33,17 @@ class Assessing:
 
     def run(self) -> None:
         """Answer what is asked of the ensemble now, in the worker."""
-        from facelens.analyses import uncertainty
-
         workspace = self.desk.workspace
         if reason := assessable(workspace):
             self.desk.tell(reason)
             return
-        if (given := self._given(workspace)) is None:
-            return
         question = workspace.ensemble_question
-        request = Request(
-            title=tr("Ensemble of {names}", names=", ".join(workspace.resolved_ensemble.members)),
-            call=uncertainty.assess,
-            args=(workspace.faces, workspace.resolved_ensemble),
-            kwargs=given,
-            slot=SLOT,
-            unit="",
-            short=True,
-        )
+        try:
+            request = questions.uncertainty(workspace)
+        except filters.FilterError as error:
+            self.desk.notify(error)
+            return
+        assert request is not None
 
         def done(job: Job) -> None:
             if job.state is State.FAILED:
@@ -69,8 +61,13 @@ class Assessing:
         from facelens.analyses import uncertainty
 
         workspace = self.desk.workspace
-        given, question = self._given(workspace), workspace.ensemble_question
-        if given is None or target not in workspace.features:
+        if target not in workspace.features:
+            return
+        question = workspace.ensemble_question
+        try:
+            given = questions.ensemble_of(workspace)
+        except filters.FilterError as error:
+            self.desk.notify(error)
             return
         given["features"] = {**given["features"], target: workspace.features[target]}
         request = Request(
@@ -91,25 +88,6 @@ class Assessing:
 
         self.desk.jobs.submit(request, then=done)
 
-    def _given(self, workspace: Workspace) -> dict[str, Any] | None:
-        """What an ensemble works with; None, and the user is told, where the filter does not fit the gallery."""
-        plan, faces = workspace.resolved_ensemble, workspace.faces
-        assert faces is not None
-        names = dict.fromkeys((*plan.members, plan.target))
-        networks = {name: found.card.design for name in names if (found := workspace.inspection(name)) is not None}
-        try:
-            fitting = faces.ids[filters.parse(plan.fitted_on).rows(faces)] if plan.fitted_on else None
-        except filters.FilterError as error:
-            self.desk.notify(error)
-            return None
-        return {
-            "features": {name: workspace.features[name] for name in names},
-            "networks": networks,
-            "fitting": fitting,
-            "excluded": workspace.excluded,
-            "folder": folders.cache() / "transforms",
-        }
-
     def _keep(self, question: tuple[object, ...], found: Any) -> None:
         """Put an answer into the workspace; one to an older question is dropped."""
         workspace = self.desk.workspace
@@ -125,7 +103,7 @@ class Assessing:
 
     def job(self) -> Job | None:
         """The assessment that waits or runs."""
-        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == SLOT and not job.state.ended]
+        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == ASSESS and not job.state.ended]
         return jobs[-1] if jobs else None
 
     # -- out of the window
@@ -174,19 +152,6 @@ class Assessing:
                 self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
 
         self.desk.jobs.submit(request, then=done)
-
-
-def limit_of(workspace: Workspace) -> float:
-    """Faces whose score is above it are refused; infinite where none is."""
-    found = workspace.uncertainty
-    risk = found.verification if found is not None else None
-    return float(risk.limit[min(workspace.refusal, len(risk.limit) - 1)]) if risk is not None else math.inf
-
-
-def first_step(found: Uncertainty) -> int:
-    """Where the line stands before anybody moved it: 5 % are refused, where that can be asked."""
-    risk = found.verification
-    return int(abs(risk.coverage - 0.95).argmin()) if risk is not None else 0
 
 
 def asked(desk: Desk, initiator: object = None, **changes: object) -> None:

@@ -622,7 +622,7 @@ class Commands:
         return found
 
     def _write(self, out: Path, call: Callable[..., object], *args: object, **kwargs: object) -> None:
-        from facelens.views.examining import write
+        from facelens.views.writing import write
 
         write(self.window.desk, out, call, *args, slot="parts file", **kwargs)
 

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from facelens.session import questions
 from facelens.session.actions import evaluable
 from facelens.session.drawing import CHARTS, draw_charts
 from facelens.session.jobs import Job, Request, State
+from facelens.session.questions import EVALUATE
 from facelens.session.workspace import Evaluated, Workspace, with_answer
 from facelens.views.listing import standing
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
-if TYPE_CHECKING:
-    from facelens.features.featureset import FeatureSet
-
 AT_ONCE = 5_000  # faces that are evaluated without being asked
 PAIRS_A_SECOND = 6_000_000  # with intervals, on two cores
-SLOT = "evaluate"
 
 
 class Evaluating:
@@ -35,23 +33,12 @@ class Evaluating:
 
     def run(self) -> None:
         """Answer what is asked now, in the worker."""
-        from facelens.analyses import evaluation
-
         workspace = self.desk.workspace
         if reason := evaluable(workspace):
             self.desk.tell(reason)
             return
-        faces, question = workspace.kept_faces, workspace.question
-        assert faces is not None
-        request = Request(
-            title=tr("Evaluate {names}", names=tr(" and ").join(workspace.evaluable)),
-            call=evaluation.evaluate_both,
-            args=(workspace.faces, workspace.protocol, workspace.plan),
-            kwargs={**models(workspace), "excluded": workspace.excluded},
-            slot=SLOT,
-            unit="",  # its steps mean nothing to anybody
-            short=True,
-        )
+        question, request = workspace.question, questions.evaluation(workspace)
+        assert request is not None
 
         def done(job: Job) -> None:
             if job.state is State.FAILED:
@@ -73,7 +60,7 @@ class Evaluating:
 
     def job(self) -> Job | None:
         """The evaluation that waits or runs."""
-        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == SLOT and not job.state.ended]
+        jobs = [job for job in self.desk.jobs.jobs if job.request.slot == EVALUATE and not job.state.ended]
         return jobs[-1] if jobs else None
 
     def list_pairs(
@@ -83,7 +70,7 @@ class Evaluating:
         from facelens.analyses import evaluation
 
         workspace = self.desk.workspace
-        found = models(workspace)
+        found = questions.sides(workspace)
         request = Request(
             title=tr("List pairs"),
             call=evaluation.pairs_between,
@@ -178,17 +165,6 @@ class Evaluating:
 def _ticked(call: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], *, tick: object) -> object:
     """A short call as a job."""
     return call(*args, **kwargs)
-
-
-def models(workspace: Workspace) -> dict[str, FeatureSet | None]:
-    """Vectors of gallery and queries for each side. A side is named for its queries; both at once may be one model."""
-    a, b = (workspace.features.get(name) for name in (workspace.model_a, workspace.model_b))
-    return {
-        "a": b if workspace.crossing == "ab" else a,
-        "b": a if workspace.crossing == "ba" else b,
-        "query_a": a if workspace.crossing == "ab" else None,
-        "query_b": b if workspace.crossing == "ba" else None,
-    }
 
 
 def plan_changed(desk: Desk, initiator: object = None, **changes: object) -> None:

@@ -40,7 +40,7 @@ SAMPLE_UPGRADES = ("bct", "l2")  # other upgrades of old, to compare with
 
 def vectors_root(desk: Desk) -> Path:
     """Where vectors are kept."""
-    return desk.vectors or folders.cache() / "features"
+    return desk.vectors or folders.vectors()
 
 
 def _vectors_at(desk: Desk, faces: FaceSet, found: Inspection) -> Path:
@@ -48,11 +48,6 @@ def _vectors_at(desk: Desk, faces: FaceSet, found: Inspection) -> Path:
     from facelens.features.store import fingerprint
 
     return vectors_root(desk) / fingerprint(faces, weights=found.sha256, card=found.card)
-
-
-def consent_book() -> Path:
-    """Where it is written down which programs the user trusts."""
-    return folders.state() / "consents.json"
 
 
 class Modelling:
@@ -87,7 +82,7 @@ class Modelling:
                 "card": card,
                 "architecture": architecture or None,
                 "network": network or None,
-                "consents": consent_book(),
+                "consents": folders.consents(),
             },
             slot=f"inspect:{path}",
             unit="bytes",
@@ -253,7 +248,7 @@ class Modelling:
         )
         if self.ask(text, detail, yes=tr("Allow this program"), no=tr("Do not run it")):
             try:
-                ConsentBook(consent_book()).allow(digest, path.name)
+                ConsentBook(folders.consents()).allow(digest, path.name)
             except FaceLensError as problem:
                 self.desk.notify(problem)
                 return
@@ -323,7 +318,7 @@ class Modelling:
             kwargs={
                 "root": vectors_root(self.desk),
                 "card": found.card,
-                "consents": consent_book(),
+                "consents": folders.consents(),
                 "quarantined": folders.quarantine(),
             },
             slot=f"embed:{name}",
@@ -363,7 +358,7 @@ class Modelling:
             kwargs={
                 "root": vectors_root(self.desk),
                 "card": found.card,
-                "consents": consent_book(),
+                "consents": folders.consents(),
                 "quarantined": folders.quarantine(),
             },
             slot=f"stability:{kind}:{name}",

@@ -9,11 +9,10 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
-from facelens.session import tasks
+from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.views.controls import Banner, label
 from facelens.views.docks.inspector import Strip
-from facelens.views.modelling import consent_book
 from facelens.views.panel import Desk
 from facelens.views.working import Working
 from facelens.words import escaped, number, plural, tr
@@ -106,7 +105,7 @@ class FeedingTrial(Trial):
                 args=(faces, found.path),
                 kwargs={
                     "card": found.card,
-                    "consents": consent_book(),
+                    "consents": folders.consents(),
                     "pair": (int(chosen[0]), int(chosen[1])) if len(chosen) == 2 else None,
                 },
                 slot="feeding",
@@ -172,7 +171,7 @@ class ParityTrial(Trial):
                 title=tr("Compare {a} and {b}", a=escaped(first.name), b=escaped(second.name)),
                 call=tasks.compare_forms,
                 args=(faces, first, second),
-                kwargs={"consents": consent_book()},
+                kwargs={"consents": folders.consents()},
                 slot="parity",
             )
         )

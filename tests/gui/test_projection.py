@@ -273,11 +273,12 @@ def test_a_job_that_was_stopped_is_not_asked_again_unasked(
         asked.append(1)
         raise ValueError("no")
 
-    monkeypatch.setattr(page, "project", fails)
+    lay_out = projection.project
+    monkeypatch.setattr(projection, "project", fails)
     shown = panel(ProjectionPanel)
     settle(desk)
     assert asked == [1] and shown.empty.accessibleName() == "The projection was stopped"
-    monkeypatch.setattr(page, "project", projection.project)
+    monkeypatch.setattr(projection, "project", lay_out)
     shown.run.click()
     settle(desk)
     assert desk.workspace.projection is not None and shown.map.isVisible()

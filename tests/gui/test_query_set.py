@@ -26,9 +26,9 @@ from facelens.progress import Tick, offer
 from facelens.session import deciding, match_queries, matching
 from facelens.session.ground import Ground
 from facelens.session.jobs import State
+from facelens.session.questions import SWEEP
 from facelens.session.store import Store
 from facelens.views.main_window import MainWindow
-from facelens.views.matching import SWEEP
 from facelens.views.panel import Desk
 from facelens.views.panels.match import MatchPanel
 from facelens.views.query_set import HERE, OTHER, QuerySet

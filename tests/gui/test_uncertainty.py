@@ -16,8 +16,8 @@ from facelens.errors import InputError
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.session import refusals
+from facelens.session.questions import limit_of
 from facelens.session.selection import Selection
-from facelens.views.assessing import limit_of
 from facelens.views.panel import Desk
 from facelens.views.panels.uncertainty import UncertaintyPanel
 from tests.gui.conftest import Calls, settle

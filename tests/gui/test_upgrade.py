@@ -16,7 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from facelens.analyses import cross_errors, upgrade
+from facelens.analyses import cross_errors, projection, upgrade
 from facelens.analyses.plan import UpgradePlan
 from facelens.analyses.projection import Projection
 from facelens.analyses.upgrade import Upgrade
@@ -24,8 +24,8 @@ from facelens.errors import InputError
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.progress import offer
+from facelens.session import questions
 from facelens.session.selection import Selection
-from facelens.views import upgrading
 from facelens.views.panel import Desk
 from facelens.views.panels.upgrade import LOW, UpgradePanel
 from tests.gui.conftest import Calls, pump, settle
@@ -69,8 +69,8 @@ def answered_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         return Projection(features.ids, points, plan, "pca", True, other=moved, how="aligned", residual=0.5)
 
     monkeypatch.setattr(upgrade, "study", study)
-    monkeypatch.setattr(upgrading, "project", project)
-    monkeypatch.setattr(upgrading, "transforms", lambda: tmp_path / "transforms")
+    monkeypatch.setattr(projection, "project", project)
+    monkeypatch.setattr(questions, "transforms", lambda: tmp_path / "transforms")
     return asked
 
 
@@ -192,7 +192,7 @@ def test_cancelling_leaves_what_is_there(page: UpgradePanel, desk: Desk, monkeyp
         while True:
             tick(0, 1)
 
-    monkeypatch.setattr(page.asking, "_request", lambda _: Request(title="slow", call=endless, slot=upgrading.STUDY))
+    monkeypatch.setattr(page.asking, "_request", lambda _: Request(title="slow", call=endless, slot=questions.UPGRADE))
     page.asking.run()
     pump()
     page.show_page()

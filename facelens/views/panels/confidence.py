@@ -16,15 +16,17 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.figures.part_words import layout_words, words
 from facelens.images.faceset import Ids
+from facelens.session import questions
 from facelens.session.actions import embeddable
+from facelens.session.questions import PARTS, STUDY
 from facelens.session.selection import Mode
 from facelens.views.asking import Asking
 from facelens.views.controls import Banner, EmptyState, label
 from facelens.views.court import Court
-from facelens.views.examining import AT_ONCE, PARTS, STUDY, cut_request, study_request
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.panel import Desk, Panel
 from facelens.views.part_controls import PartControls
+from facelens.views.results import AT_ONCE
 from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import plural, tr
@@ -76,7 +78,7 @@ class ConfidencePanel(Panel):
             slot=PARTS,
             field="parts_answer",
             question=lambda workspace: workspace.parts_question,
-            request=cut_request,
+            request=questions.parts,
         )
         self.studying = Asking(
             desk,
@@ -84,7 +86,7 @@ class ConfidencePanel(Panel):
             slot=STUDY,
             field="study_answer",
             question=lambda workspace: workspace.study_question if workspace.parts is not None else (),
-            request=study_request,
+            request=questions.study,
         )
         for asking in (self.cutting, self.studying):
             asking.changed.connect(self._on_job)

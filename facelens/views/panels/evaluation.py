@@ -28,6 +28,7 @@ from facelens.analyses.evaluation import Evaluation
 from facelens.session.actions import evaluable, matchable, named
 from facelens.session.jobs import Job, State
 from facelens.session.keys import hint
+from facelens.session.questions import EVALUATE
 from facelens.session.selection import Selection
 from facelens.session.workspace import Operating
 from facelens.views.controls import (
@@ -35,7 +36,7 @@ from facelens.views.controls import (
     EmptyState,
     label,
 )
-from facelens.views.evaluating import AT_ONCE, SLOT, Evaluating, plan_changed, seconds
+from facelens.views.evaluating import AT_ONCE, Evaluating, plan_changed, seconds
 from facelens.views.evaluation_controls import EvaluationControls
 from facelens.views.frame import Frame, Skeleton
 from facelens.views.listing import Listing, joined_lists, nothing, of_places
@@ -102,7 +103,7 @@ class EvaluationPanel(Panel):
         self.controls.asked.connect(desk.act)
         self.working = Working()
         self.working.cancel.setToolTip(tr("Stops at once"))
-        self.working.cancelled.connect(lambda: desk.jobs.cancel_slot(SLOT))
+        self.working.cancelled.connect(lambda: desk.jobs.cancel_slot(EVALUATE))
         self.banner = Banner()
         self.notes = label(name="cap", wrap=True)
         self.notes.setContentsMargins(12, 4, 12, 4)
@@ -371,7 +372,7 @@ class EvaluationPanel(Panel):
     # -- jobs
 
     def _on_job(self, job: Job) -> None:
-        if job.request.slot != SLOT:
+        if job.request.slot != EVALUATE:
             return
         if not job.state.ended:
             self._running = self.desk.workspace.question

@@ -15,21 +15,21 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.divided import Learners
 from facelens.images.faceset import Ids
+from facelens.session import questions
 from facelens.session.actions import embeddable
-from facelens.session.jobs import Request
+from facelens.session.questions import LEARNERS
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, Segmented, label
-from facelens.views.examining import AT_ONCE
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.learner_controls import LearnerControls
 from facelens.views.panel import Desk, Panel
+from facelens.views.results import AT_ONCE
 from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import escaped, plural, tr
 
-SLOT = "learners"
 NARROW, WIDE = 840, 1180  # px; under the one the right column lies below the left one
 BESIDE, STACKED = 520, 1140  # px; least height of the page
 ASKS = frozenset({"faces", "excluded", "features", "models", "model_b", "learners_plan"})  # what changes what is asked
@@ -56,10 +56,10 @@ class LearnersPanel(Panel):
         self.asking = Asking(
             desk,
             self,
-            slot=SLOT,
+            slot=LEARNERS,
             field="learners_answer",
             question=lambda workspace: workspace.learners_question,
-            request=learners_request,
+            request=questions.learners,
         )
         self.asking.changed.connect(self._on_job)
         self.controls = LearnerControls()
@@ -329,25 +329,6 @@ class LearnersPanel(Panel):
         workspace = self.desk.workspace
         for name in [name for name in workspace.model_names if not embeddable(workspace, name)][:1]:
             Modelling(self.desk, self).embed(name)
-
-
-def learners_request(workspace: Workspace) -> Request | None:
-    """What looks at the learners that are asked for."""
-    from facelens.analyses import divided
-
-    plan = workspace.resolved_learners
-    if workspace.faces is None or not plan.model:
-        return None
-    names = [name for name in (plan.model, plan.baseline) if name]
-    return Request(
-        title=tr("Learners of {name}", name=plan.model),
-        call=divided.learners,
-        args=(workspace.faces, plan),
-        kwargs={"features": {name: workspace.features[name] for name in names}, "excluded": workspace.excluded},
-        slot=SLOT,
-        unit="",
-        short=True,
-    )
 
 
 def lacking(workspace: Workspace) -> str:

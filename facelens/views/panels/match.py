@@ -22,23 +22,15 @@ from facelens.analyses.plan import MatchPlan
 from facelens.figures.match_words import SOLVER_WORDS, weights_title
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import KINDS, Occlusion, title
+from facelens.session import questions
 from facelens.session.actions import embeddable, matchable
 from facelens.session.jobs import Job, Request, State
+from facelens.session.questions import QUERIES, SEARCH, SWEEP, ground
 from facelens.session.selection import Mode, Selection
 from facelens.views.asking import Asking, Errands
 from facelens.views.controls import EmptyState, label
 from facelens.views.frame import Frame, Skeleton, scrolled, split
 from facelens.views.match_controls import MatchControls
-from facelens.views.matching import (
-    QUERIES,
-    SEARCH,
-    SWEEP,
-    explain_request,
-    ground,
-    queries_request,
-    search_request,
-    sweep_request,
-)
 from facelens.views.modelling import vectors_root
 from facelens.views.panel import Desk, Panel
 from facelens.views.working import Working
@@ -101,7 +93,7 @@ class MatchPanel(Panel):
             slot=SEARCH,
             field="match_answer",
             question=lambda workspace: workspace.match_question,
-            request=search_request,
+            request=questions.search,
         )
         self.sweeping = Asking(
             desk,
@@ -109,7 +101,7 @@ class MatchPanel(Panel):
             slot=SWEEP,
             field="sweep_answer",
             question=lambda workspace: workspace.sweep_question,
-            request=sweep_request,
+            request=questions.sweep,
         )
         self.embedding = Asking(
             desk,
@@ -117,7 +109,7 @@ class MatchPanel(Panel):
             slot=QUERIES,
             field="queries_answer",
             question=lambda workspace: workspace.queries_question,
-            request=lambda workspace: queries_request(workspace, vectors_root(desk)),
+            request=lambda workspace: questions.query_vectors(workspace, vectors_root(desk)),
         )
         self.askings = (self.searching, self.sweeping, self.embedding)
         for asking in self.askings:
@@ -491,7 +483,7 @@ class MatchPanel(Panel):
         self._asked -= {
             old for old in self._asked if old != key and old not in self._pairs and old[1] != self._looked_at
         }
-        self.errands.submit(explain_request(self.desk.workspace, face, slot=slot), then=done)
+        self.errands.submit(questions.explanation(self.desk.workspace, face, slot=slot), then=done)
         return None
 
     def _show_pair(self, pair: Pair) -> None:

@@ -19,16 +19,17 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.parts import Layout, layout
-from facelens.analyses.projection import NAMES, Projection, project
+from facelens.analyses.projection import NAMES, Projection
 from facelens.analyses.upgrade import Upgrade
 from facelens.errors import FaceLensError
 from facelens.figures.part_words import part_name, words
 from facelens.figures.projection import Look
-from facelens.figures.projection_words import sentence, title
+from facelens.figures.projection_words import sentence
 from facelens.images.faceset import FaceSet, Ids, Labels
-from facelens.session import folders
+from facelens.session import questions
 from facelens.session.actions import embeddable
 from facelens.session.jobs import Request
+from facelens.session.questions import PROJECT
 from facelens.session.selection import Mode
 from facelens.session.workspace import Workspace
 from facelens.views import theme
@@ -57,7 +58,6 @@ from facelens.views.projection_map import ProjectionMap
 from facelens.views.working import Working
 from facelens.words import escaped, number, plural, tr
 
-SLOT = "projection"
 AT_ONCE = 5_000  # faces that are laid out in full without being asked
 AUGMENTED = ("augmented", "degraded")  # values of a column that are taken for augmented pictures
 LIMITED = 200_000  # numbers that the limits of a scale are found from
@@ -106,7 +106,7 @@ class ProjectionPanel(Panel):
         self.asking = Asking(
             desk,
             self,
-            slot=SLOT,
+            slot=PROJECT,
             field="projection_answer",
             question=lambda workspace: workspace.projection_question,
             request=self._request,
@@ -527,27 +527,9 @@ class ProjectionPanel(Panel):
     # -- jobs
 
     def _request(self, workspace: Workspace) -> Request | None:
-        plan, faces = workspace.resolved_projection, workspace.kept_faces
-        if workspace.faces is None or faces is None or not plan.model:
-            return None
-        small = len(faces) <= AT_ONCE
-        return Request(
-            title=title(plan, plan.method, self._layout()),
-            call=project,
-            args=(workspace.faces, plan),
-            kwargs={
-                "features": workspace.features[plan.model],
-                "other": workspace.features[plan.other] if plan.other else None,
-                "parts_plan": workspace.cutting(plan.model),
-                "excluded": workspace.excluded,
-                "folder": folders.cache() / "projections",
-                "refine": small or self._wanted == workspace.projection_question,
-                "anew": self._anew == workspace.projection_question,
-            },
-            slot=SLOT,
-            unit="",
-            short=True,
-        )
+        faces, asked = workspace.kept_faces, workspace.projection_question
+        small = faces is not None and len(faces) <= AT_ONCE
+        return questions.projection(workspace, refine=small or self._wanted == asked, anew=self._anew == asked)
 
     def _on_job(self) -> None:
         if self.isVisible():

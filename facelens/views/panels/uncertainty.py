@@ -24,8 +24,9 @@ from facelens.images.faceset import Ids
 from facelens.session import filters
 from facelens.session.actions import assessable, embeddable
 from facelens.session.jobs import Job, State
+from facelens.session.questions import ASSESS, limit_of
 from facelens.session.selection import Mode, Selection
-from facelens.views.assessing import AT_ONCE, SLOT, Assessing, asked, limit_of
+from facelens.views.assessing import AT_ONCE, Assessing, asked
 from facelens.views.controls import Banner, EmptyState, Segmented, label, tool_button
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.grid import Marks, ThumbnailGrid
@@ -92,7 +93,7 @@ class UncertaintyPanel(Panel):
         self.controls.asked.connect(desk.act)
         self.working = Working()
         self.working.cancel.setToolTip(tr("Stops at once; transforms that are fitted are kept"))
-        self.working.cancelled.connect(lambda: desk.jobs.cancel_slot(SLOT))
+        self.working.cancelled.connect(lambda: desk.jobs.cancel_slot(ASSESS))
         self.banner = Banner()
         self.notes = label(name="cap", wrap=True)
         self.notes.setContentsMargins(12, 4, 12, 4)
@@ -510,7 +511,7 @@ class UncertaintyPanel(Panel):
     def _on_job(self, job: Job) -> None:
         if job.request.slot.startswith(ON_THE_WAY) and job.state.ended:
             QTimer.singleShot(0, self, self._start)
-        if job.request.slot != SLOT:
+        if job.request.slot != ASSESS:
             return
         if not job.state.ended:
             self._running = self.desk.workspace.ensemble_question

@@ -23,8 +23,9 @@ from facelens.analyses.upgrade import Upgrade
 from facelens.figures import crossing_words as words
 from facelens.figures.verdict import verdict
 from facelens.images.faceset import Ids
+from facelens.session import questions
 from facelens.session.actions import upgradable
-from facelens.session.jobs import Job, State
+from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
@@ -33,8 +34,7 @@ from facelens.views.control_row import Choice
 from facelens.views.controls import label
 from facelens.views.frame import Frame, Places, Switch, scrolled, split
 from facelens.views.panel import Desk
-from facelens.views.results import Results
-from facelens.views.upgrading import MAP, STUDY, errors_request, map_request, study_request
+from facelens.views.results import AT_ONCE, Results
 from facelens.words import escaped, number, plural, tr
 
 if TYPE_CHECKING:
@@ -87,18 +87,18 @@ class UpgradePanel(Results):
         self.asking = Asking(
             desk,
             self,
-            slot=STUDY,
+            slot=questions.UPGRADE,
             field="upgrade_answer",
             question=lambda workspace: workspace.upgrade_question,
-            request=study_request,
+            request=questions.upgrade,
         )
         self.laying = Asking(
             desk,
             self,
-            slot=MAP,
+            slot=questions.UPGRADE_MAP,
             field="upgrade_map_answer",
             question=lambda workspace: workspace.upgrade_map_question,
-            request=map_request,
+            request=_map_request,
         )
         self.laying.changed.connect(self._on_laid)
         self.errands = Errands(desk, self)
@@ -391,7 +391,7 @@ class UpgradePanel(Results):
     def list_errors(self, query: str, gallery: str, direction: str) -> None:
         """List what a test gets wrong; those faces become the selection."""
         test = self._testing(query, gallery, direction)
-        request = errors_request(self.desk.workspace, (query, gallery, direction))
+        request = questions.upgrade_errors(self.desk.workspace, (query, gallery, direction))
         if request is None:
             return
 
@@ -656,3 +656,8 @@ def _holder() -> QWidget:
     column = QVBoxLayout(made)
     column.setContentsMargins(0, 0, 0, 0)
     return made
+
+
+def _map_request(workspace: Workspace) -> Request | None:
+    faces = workspace.kept_faces
+    return questions.upgrade_map(workspace, refine=faces is not None and len(faces) <= AT_ONCE)

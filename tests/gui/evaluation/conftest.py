@@ -13,13 +13,13 @@ from PySide6.QtWidgets import QApplication
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.protocol import Protocol
+from facelens.session.questions import EVALUATE
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
 from facelens.session.store import Store
 from facelens.session.workspace import Workspace
 from facelens.views import theme
 from facelens.views.bridge import Bridge
-from facelens.views.evaluating import SLOT
 from facelens.views.panel import Desk
 from facelens.views.panels.evaluation import EvaluationPanel
 from facelens.views.thumbnails import Thumbnails
@@ -117,7 +117,7 @@ def both(table: Table) -> Iterator[EvaluationPanel]:
     """The shared page, as it was when it was made."""
     table.reset()
     yield table.page
-    table.desk.jobs.cancel_slot(SLOT)
+    table.desk.jobs.cancel_slot(EVALUATE)
     settle(table.desk)
     table.page.hide()  # it lives on, and would lie over the windows of other tests
 

@@ -16,8 +16,8 @@ from PySide6.QtCore import Qt
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.protocol import Pairs, Protocol
 from facelens.session.jobs import State
+from facelens.session.questions import EVALUATE
 from facelens.session.workspace import Operating
-from facelens.views.evaluating import SLOT
 from facelens.views.panel import Desk
 from facelens.views.panels import evaluation as page
 from facelens.views.panels.evaluation import EvaluationPanel
@@ -72,7 +72,7 @@ def test_a_small_gallery_is_evaluated_when_the_page_is_shown_and_keys_reach_all(
     put(desk, faces, vectors(faces, "old", noise=1.2), vectors(faces, "new", seed=1, noise=0.8))
     both = panel(EvaluationPanel)
     settle(desk)
-    runs = [job for job in desk.jobs.jobs if job.request.slot == SLOT]
+    runs = [job for job in desk.jobs.jobs if job.request.slot == EVALUATE]
     assert len(runs) == 1 and both.body.isVisible() and not both.working.isVisible()
     assert both.controls.method.text() == "95 % intervals, identities resampled 40 ×"
     assert both.controls.protocol.currentText() == "all pairs, 6 identities"
@@ -127,7 +127,7 @@ def test_what_fails_says_so_and_is_not_repeated(
     settle(desk)
     [error] = calls.named("notify")
     assert "one space" in str(error) and shown.run.isVisible()
-    assert len([job for job in desk.jobs.jobs if job.request.slot == SLOT]) == 1
+    assert len([job for job in desk.jobs.jobs if job.request.slot == EVALUATE]) == 1
 
 
 def test_results_of_other_vectors_are_never_shown(both: EvaluationPanel, faces: FaceSet) -> None:

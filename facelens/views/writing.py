@@ -1,0 +1,31 @@
+"""Writing files in the worker, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from facelens.session.jobs import Job, Request, State
+from facelens.views.panel import Desk
+from facelens.words import escaped, tr
+
+
+def write(desk: Desk, out: Path, call: Callable[..., object], *args: Any, slot: str, **kwargs: Any) -> None:
+    """Write a file in the worker, and say so."""
+    request = Request(
+        title=tr("Write {name}", name=escaped(out.name)),
+        call=call,
+        args=(out, *args),
+        kwargs=kwargs,
+        slot=slot,
+        short=True,
+    )
+
+    def done(job: Job) -> None:
+        if job.state is State.FAILED:
+            desk.notify(job.error, trace=job.trace)
+        elif job.state is State.DONE:
+            desk.tell(tr("Written to {path}", path=escaped(str(out))))
+
+    desk.jobs.submit(request, then=done)
