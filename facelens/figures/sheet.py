@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import math
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 400  # faces on one sheet; more would be a wall nobody reads
 FORMATS = ("png", "svg", "pdf")
+MOST_PIXELS = 120_000_000
 
 
 def contact_sheet(
@@ -107,15 +111,75 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def save(figure: Figure, out: Path, *, dpi: int = 200) -> Path:
-    """Write PNG, SVG or PDF by the ending; whole or not at all. No date inside: the same figure gives the same file."""
+@dataclass(frozen=True)
+class Paper:
+    """How large a figure is written: its width in inches, in which all of it grows or shrinks, and dots per inch."""
+
+    width: float | None = None  # None: as it was laid out
+    dpi: int = 200
+
+
+def save(figure: Figure, out: Path, *, paper: Paper | None = None) -> Path:
+    """Write PNG, SVG or PDF by the ending; whole or not at all. No date inside: the same figure gives the same file.
+
+    Words stay words in SVG and PDF; the fonts of a PDF are inside it.
+    """
+    paper = paper or Paper()
     kind = out.suffix.lower().lstrip(".")
     if kind not in FORMATS:
         raise InputError(
             tr("{name} has no ending that FaceLens can draw.", name=out.name), hint=tr("Use .png, .svg or .pdf.")
         )
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": "FaceLens"}}[kind]
+    wide, high = figure.get_size_inches()
+    factor = paper.width / float(wide) if paper.width is not None else 1.0
+    if kind == "png" and wide * high * (paper.dpi * factor) ** 2 > MOST_PIXELS:
+        pixels = tuple(int(side * paper.dpi * factor) for side in (wide, high))
+        message = tr("A picture of {w} × {h} pixels is too large.", w=pixels[0], h=pixels[1])
+        raise InputError(message, hint=tr("Take a smaller width or fewer dots per inch, or SVG or PDF."))
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # a PDF's fonts are packed with a line of log a table
     with style(), atomic_write(out) as file:
-        figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
+        _WRITERS[kind](figure, file, paper.dpi, factor)
     return out
+
+
+def _write_png(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None:
+    figure.savefig(file, format="png", dpi=dpi * factor, metadata={"Software": "FaceLens"})
+
+
+def _write_svg(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None:
+    """The drawing keeps its own units; the size of the picture is told apart from them."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="svg", dpi=dpi * factor, metadata={"Date": None})
+    raw = drawn.getvalue()
+    if factor != 1:
+        head, tag, rest = raw.partition(b"<svg ")
+        size = re.compile(rb'\b(width|height)="([0-9.]+)pt"')
+        opening, end, body = rest.partition(b">")
+        raw = head + tag + size.sub(lambda m: b'%s="%.6gpt"' % (m[1], float(m[2]) * factor), opening) + end + body
+    file.write(raw)
+
+
+def _write_pdf(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None:
+    if factor == 1:
+        figure.savefig(file, format="pdf", dpi=dpi, metadata={"CreationDate": None})
+        return
+    from matplotlib.backends.backend_mixed import MixedModeRenderer
+    from matplotlib.backends.backend_pdf import Op, PdfFile, RendererPdf
+
+    before = figure.dpi
+    figure.set_dpi(72)
+    wide, high = figure.get_size_inches()
+    made = PdfFile(file, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    try:
+        made.newPage(wide * factor, high * factor)  # type: ignore[no-untyped-call]
+        made.output(factor, 0, 0, factor, 0, 0, Op.concat_matrix)  # type: ignore[no-untyped-call]
+        renderer = MixedModeRenderer(figure, wide, high, dpi * factor, RendererPdf(made, dpi * factor, high, wide))  # type: ignore[no-untyped-call]
+        figure.draw(renderer)  # type: ignore[arg-type]
+        renderer.finalize()  # type: ignore[no-untyped-call]
+        made.finalize()  # type: ignore[no-untyped-call]
+    finally:
+        made.close()  # type: ignore[no-untyped-call]
+        figure.set_dpi(before)
+
+
+_WRITERS = {"png": _write_png, "svg": _write_svg, "pdf": _write_pdf}

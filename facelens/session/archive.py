@@ -373,19 +373,23 @@ def read(path: Path, *, folder: Path | None = None) -> Archive:
     `folder` is where its relative places start, where that is not its own: a backup lies elsewhere.
     """
     path = Path(os.path.abspath(path))
-    raw = _bytes(path)
+    raw = read_bytes(path)
     try:
-        found = _parsed(raw)
-        if found.get("facelens") != MARK:
-            raise Misfit("it is no workspace of FaceLens")
-        schema = number(found.get("schema"), "schema", 1, 10**6, whole=True)
-        for step in MIGRATIONS[schema - 1 :]:
-            found = step(found)
-        return _Reader((folder or path.parent).resolve(), lenient=schema > SCHEMA).archive(found, path, schema)
+        return checked(parsed(raw), path, folder=folder)
     except Misfit as problem:
         raise _refused(path, str(problem)) from None
     except FaceLensError as problem:  # of a model card, or of annotations
         raise _refused(path, problem.message) from None
+
+
+def checked(found: Document, path: Path, *, folder: Path | None = None) -> Archive:
+    """What a document says that stands in the file at `path`; a Misfit or a FaceLensError where that cannot be."""
+    if found.get("facelens") != MARK:
+        raise Misfit("it is no workspace of FaceLens")
+    schema = number(found.get("schema"), "schema", 1, 10**6, whole=True)
+    for step in MIGRATIONS[schema - 1 :]:
+        found = step(found)
+    return _Reader((folder or path.parent).resolve(), lenient=schema > SCHEMA).archive(found, path, schema)
 
 
 def _refused(path: Path, why: str) -> InputError:
@@ -394,7 +398,8 @@ def _refused(path: Path, why: str) -> InputError:
     return InputError(message, hint=hint, details=escaped(why))
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The whole of a file that is not too large."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
@@ -407,7 +412,8 @@ def _bytes(path: Path) -> bytes:
         raise InputError(message, hint=tr("Check the name, or that the drive is connected.")) from None
 
 
-def _parsed(raw: bytes) -> Document:
+def parsed(raw: bytes) -> Document:
+    """JSON as plain values, of a size that does no harm; a Misfit where it is none."""
     try:
         found = json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_once)
     except RecursionError:

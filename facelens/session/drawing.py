@@ -1,4 +1,7 @@
-"""Figures of evaluations, an ensemble's uncertainty, parts, learners, matches, upgrades as files, for the worker."""
+"""Figures of faces, evaluations, an ensemble's uncertainty, parts, learners, matches, upgrades and maps as files.
+
+Each function draws those figures of one panel that are asked for, in the worker or in a script alike.
+"""
 
 from __future__ import annotations
 
@@ -26,32 +29,52 @@ if TYPE_CHECKING:
     from facelens.analyses.universal import Study
     from facelens.analyses.upgrade import Upgrade
     from facelens.figures.projection import Look
+    from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
-    from facelens.images.faceset import FaceSet, Ids
+    from facelens.images.faceset import FaceSet, Ids, Rows
     from facelens.session.matching import Pair, Searched
 
+GALLERY = ("sheet",)
 CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
 UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their files are called
 CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
 LEARNERS = ("specialists", "table", "dimensions", "groups")
 MATCH = ("flow", "ranking", "regions", "sweep")
-UPGRADE = ("matrix", "gains", "sequence", "flips", "backfill", "same people")
+UPGRADE = ("matrix", "gains", "sequence", "flips", "backfill", "same people", "map")
+PROJECTION = ("map",)
+
+
+def draw_gallery(
+    out: Path,
+    faces: FaceSet,
+    rows: Rows,
+    *,
+    value: str = "",
+    which: Sequence[str] = GALLERY,
+    paper: Paper | None = None,
+    tick: Tick = silent,
+) -> list[Path]:
+    """Draw the faces at `rows` in their order, each with its number of a column `value`."""
+    from facelens.figures.sheet import contact_sheet
+
+    return _written(out, which, lambda name, tick: contact_sheet(faces, rows, value=value, tick=tick), tick, paper)
 
 
 def draw_charts(
-    evaluation: Evaluation,
     out: Path,
+    evaluation: Evaluation,
     *,
     which: Sequence[str] = CHARTS,
     side: str = "b",
     threshold: float | None = None,
     far: float | None = None,
+    paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """Draw charts to `out`, or where there are several to files beside it with their names added; leaves out what
     cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given."""
     return _written(
-        out, which, lambda name, _: _figure(evaluation, name, side=side, threshold=threshold, far=far), tick
+        out, which, lambda name, _: _figure(evaluation, name, side=side, threshold=threshold, far=far), tick, paper
     )
 
 
@@ -64,6 +87,7 @@ def draw_uncertainty(
     step: int = 0,
     lower: bool = False,
     log: bool = False,
+    paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts."""
@@ -92,7 +116,7 @@ def draw_uncertainty(
             raise InputError(tr("What refusing does is not worked out yet."))
         return figures.draw_risk(risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name)
 
-    return _written(out, which, figure, tick)
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_confidence(
@@ -109,6 +133,7 @@ def draw_confidence(
     match: str = "cosine",
     far: float = 1e-3,
     model: str = "",
+    paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for the parts of a model: maps of the selected faces, or of some from sure to unsure; what a study has
@@ -140,11 +165,17 @@ def draw_confidence(
             return part_study.draw_recall(study.curve, subject)
         raise missing
 
-    return _written(out, which, figure, tick)
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_learners(
-    out: Path, faces: FaceSet, learners: Learners, *, which: Sequence[str] = LEARNERS, tick: Tick = silent
+    out: Path,
+    faces: FaceSet,
+    learners: Learners,
+    *,
+    which: Sequence[str] = LEARNERS,
+    paper: Paper | None = None,
+    tick: Tick = silent,
 ) -> list[Path]:
     """The same for the learners of a divided model, beside its baseline where there is one."""
     from facelens.figures import learners as figures
@@ -155,7 +186,7 @@ def draw_learners(
         draw = {"table": figures.draw_table, "dimensions": figures.draw_dimensions, "groups": figures.draw_clusters}
         return draw[name](faces, learners)
 
-    return _written(out, which, figure, tick)
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_match(
@@ -173,6 +204,7 @@ def draw_match(
     cut: float = 0.02,
     patch: Patch | None = None,
     which: Sequence[str] = MATCH,
+    paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for a search by patches, for one of the faces found, and for all queries.
@@ -208,7 +240,7 @@ def draw_match(
         against = None if other is None else subject.match(other)
         return transport.draw_regions(subject.match(pair), against, plan=plan, told=subject.told)
 
-    return _written(out, which, figure, tick)
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_upgrade(
@@ -220,11 +252,15 @@ def draw_upgrade(
     order: str = "",
     share: float | None = None,
     people: SameClass | None = None,
+    laid: Projection | None = None,
     which: Sequence[str] = UPGRADE,
+    paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades."""
+    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades, and
+    `laid` is the map of old and new."""
     from facelens.figures import backfill, crossing, flips, same_class
+    from facelens.figures.projection import Look, draw_map
 
     tests = {"matrix": crossing.draw_matrix, "gains": crossing.draw_gains, "sequence": crossing.draw_sequence}
 
@@ -235,23 +271,36 @@ def draw_upgrade(
             return flips.draw_flips(faces, found, tick=tick)
         if name == "backfill":
             return backfill.draw_backfill(found, gallery=faces.name, task=task, order=order, share=share)
+        if name == "map":
+            if laid is None:
+                raise InputError(tr("The map of old and new is not there yet."), hint=tr("Wait for it."))
+            return draw_map(faces, laid, Look(by="change", change=found.change_of(laid.ids)))
         if people is None:
             raise InputError(tr("Nobody is chosen to be shown by two upgrades."))
         return same_class.draw_same_class(faces, people)
 
-    return _written(out, which, figure, tick)
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_projection(
-    out: Path, faces: FaceSet, found: Projection, *, look: Look | None = None, tick: Tick = silent
+    out: Path,
+    faces: FaceSet,
+    found: Projection,
+    *,
+    look: Look | None = None,
+    which: Sequence[str] = PROJECTION,
+    paper: Paper | None = None,
+    tick: Tick = silent,
 ) -> list[Path]:
     """The same for a map of the faces."""
     from facelens.figures.projection import draw_map
 
-    return _written(out, ("map",), lambda name, tick: draw_map(faces, found, look), tick)
+    return _written(out, which, lambda name, tick: draw_map(faces, found, look), tick, paper)
 
 
-def _written(out: Path, which: Sequence[str], draw: Callable[[str, Tick], Figure], tick: Tick) -> list[Path]:
+def _written(
+    out: Path, which: Sequence[str], draw: Callable[[str, Tick], Figure], tick: Tick, paper: Paper | None
+) -> list[Path]:
     from facelens.figures.sheet import save
 
     written, problem = [], None
@@ -259,7 +308,7 @@ def _written(out: Path, which: Sequence[str], draw: Callable[[str, Tick], Figure
         tick(i, len(which), name)
         path = out if len(which) == 1 else out.with_name(f"{out.stem} {name}{out.suffix}")
         try:
-            written.append(save(draw(name, part_of(tick, i, len(which))), path))
+            written.append(save(draw(name, part_of(tick, i, len(which))), path, paper=paper))
         except InputError as error:
             problem = error
     if not written and problem is not None:

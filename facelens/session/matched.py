@@ -17,6 +17,21 @@ from facelens.session.matching import Pair, Searched
 from facelens.words import tr
 
 
+def first_face(found: Searched, alpha: float) -> int | None:
+    """The face that is first after the second stage."""
+    places = order(found.found, alpha=alpha)
+    return int(found.found.ids[places[0]]) if len(places) else None
+
+
+def nearest_other(found: Searched, face: int | None, alpha: float) -> int | None:
+    """The nearest face of the other kind than `face`: an impostor beside a mate, a mate beside another."""
+    places = order(found.found, alpha=alpha)
+    right = found.right[places]
+    mine = bool(right[np.flatnonzero(found.found.ids[places] == face)].any())
+    others = np.flatnonzero(right != mine)
+    return int(found.found.ids[places[others[0]]]) if len(others) else None
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A query, where it is searched for, and how."""

@@ -51,6 +51,16 @@ class Searching:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """How figures are written: as it was left last."""
+
+    format: str = "png"
+    width: float = 0.0  # mm; 0: as they are laid out
+    dpi: int = 200
+    recipe: bool = True  # whether it is written beside the figure how it was made
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that outlives the window. Change with `dataclasses.replace`, then `save`."""
 
@@ -67,6 +77,7 @@ class Settings:
     detector_policy: str = "largest"  # which of several faces
     training: str = ""  # folder of the last training, which may not be finished
     searching: Searching = field(default_factory=Searching)
+    drawing: Drawing = field(default_factory=Drawing)
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of commands, where they are not the usual ones
     advance: bool = False  # whether a mark leads to the next face
     still: bool = False  # nothing moves by itself: what would glide is there at once
@@ -190,6 +201,17 @@ def _searching(value: Any) -> Searching:
     return Searching(**found)
 
 
+def _drawing(value: Any) -> Drawing:
+    """Each value as far as it can be used."""
+    usable: dict[str, Callable[[Any], bool]] = {
+        "format": lambda x: x in ("png", "svg", "pdf"),
+        "width": lambda x: isinstance(x, (int, float)) and not isinstance(x, bool) and (x == 0 or 5 <= x <= 5000),
+        "dpi": lambda x: isinstance(x, int) and not isinstance(x, bool) and 20 <= x <= 2400,
+        "recipe": lambda x: isinstance(x, bool),
+    }
+    return Drawing(**{name: value[name] for name, fits in usable.items() if name in value and fits(value[name])})
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "theme": _theme,
     "layout": _name,
@@ -204,6 +226,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "detector_policy": _name,
     "training": lambda value: value if isinstance(value, str) else None,
     "searching": _searching,
+    "drawing": _drawing,
     "keys": keys.read,
     "advance": lambda value: value if isinstance(value, bool) else None,
     "still": lambda value: value if isinstance(value, bool) else None,

@@ -142,13 +142,6 @@ def _numbers(column: object, n: int) -> np.ndarray:
     return np.full(n, np.nan) if column is None else np.asarray(column, np.float64)
 
 
-def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, value: str = "", tick: Tick = silent) -> Path:
-    """Draw a contact sheet of the faces at `rows` to a file; the ending says the format."""
-    from facelens.figures import sheet
-
-    return sheet.save(sheet.contact_sheet(faces, rows, value=value, tick=tick), out)
-
-
 def write_list(faces: FaceSet, rows: Rows, out: Path, *, tick: Tick = silent) -> int:
     """Write the faces at `rows` with all columns and landmarks as CSV; returns how many."""
     from facelens.images import builder

@@ -127,14 +127,6 @@ class Assessing:
         if (found := self.desk.workspace.uncertainty) is not None:
             self._write(out, refusals.write_curves, found)
 
-    def export_figures(self, out: Path) -> None:
-        """Draw histogram, curves and strip for a paper: PNG, SVG or PDF, by the ending, a file each."""
-        from facelens.session.drawing import draw_uncertainty
-
-        workspace = self.desk.workspace
-        if (found := workspace.uncertainty) is not None:
-            self._write(out, draw_uncertainty, workspace.faces, found, step=workspace.refusal, lower=found.lower)
-
     def _write(self, out: Path, call: Callable[..., object], *args: Any, **kwargs: Any) -> None:
         request = Request(
             title=tr("Write {name}", name=escaped(out.name)),

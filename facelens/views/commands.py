@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from facelens import __version__
@@ -31,9 +31,9 @@ from facelens.views.sheets import BuildPairs, LimitsSheet, LocalData
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
-    from facelens.figures.projection import Look
     from facelens.views.assessing import Assessing
     from facelens.views.evaluating import Evaluating
+    from facelens.views.figures import Figures
     from facelens.views.main_window import MainWindow
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
@@ -121,37 +121,37 @@ class Commands:
             "evaluate.export": self._export_tables,
             "evaluate.latex": self._copy_latex,
             "evaluate.policy": self._export_policy,
-            "evaluate.figure": self._export_curves,
+            "evaluate.figure": lambda: self.export_figure("evaluation"),
             "uncertainty.run": self._assess,
             "uncertainty.show": lambda: window.stage.show_page("uncertainty"),
             "uncertainty.export": lambda: self._export_faces(refused=True),
             "uncertainty.export_all": lambda: self._export_faces(refused=False),
             "uncertainty.curve": self._export_rejection,
-            "uncertainty.figure": self._export_uncertainty,
+            "uncertainty.figure": lambda: self.export_figure("uncertainty"),
             "confidence.show": lambda: window.stage.show_page("confidence"),
             "confidence.export": self._export_parts,
             "confidence.study": self._export_study,
-            "confidence.figure": self._export_confidence,
+            "confidence.figure": lambda: self.export_figure("confidence"),
             "learners.show": lambda: window.stage.show_page("learners"),
             "learners.export": self._export_learners,
-            "learners.figure": self._export_learner_figures,
+            "learners.figure": lambda: self.export_figure("learners"),
             "match.show": lambda: window.stage.show_page("match"),
             "match.sweep": self._sweep,
             "match.export": self._export_ranking,
-            "match.figure": self._export_match,
+            "match.figure": lambda: self.export_figure("match"),
             "upgrade.run": self._upgrade,
             "upgrade.show": lambda: window.stage.show_page("upgrade"),
             "upgrade.report": self._export_report,
-            "upgrade.figure": self._export_upgrade,
+            "upgrade.figure": lambda: self.export_figure("upgrade"),
             "upgrade.export": self._export_upgrade_numbers,
             "upgrade.flips": self._export_flips,
             "upgrade.order": self._export_order,
             "projection.show": lambda: window.stage.show_page("projection"),
             "projection.beside": lambda: window.open_beside("projection"),
             "projection.export": self._export_points,
-            "projection.figure": self._export_map,
-            "figure.export": self._export_figure,
-            "figure.copy": self._copy_figure,
+            "projection.figure": lambda: self.export_figure("projection"),
+            "figure.export": lambda: self.export_figure(self._drawn()),
+            "figure.copy": lambda: self.figures.copy(self._drawn()),
             "data.export": self._export_list,
             "layout.browse": lambda: window.apply_layout("browse"),
             "layout.match": lambda: window.apply_layout("match"),
@@ -173,6 +173,20 @@ class Commands:
         """Marks the faces at hand."""
         gallery, stage = self.gallery, self.window.stage
         return Culling(self.window.desk, lambda: stage.word == "gallery" and gallery.view == "loupe")
+
+    @cached_property
+    def figures(self) -> Figures:
+        """Draws the pages."""
+        from facelens.views.figures import Figures
+
+        return Figures(self.window.desk, self.window.panel)
+
+    def _drawn(self) -> str:
+        """The page that is drawn: the one in front, or the gallery where that has no figures."""
+        from facelens.session.depicting import DEPICTED
+
+        word = self.window.stage.word
+        return word if word in DEPICTED else "gallery"
 
     @cached_property
     def evaluating(self) -> Evaluating:
@@ -213,12 +227,9 @@ class Commands:
 
     def _rows(self) -> Rows:
         """Selected faces in display order, or all shown ones where nothing is selected."""
-        workspace = self.workspace
-        shown = workspace.shown
-        if not len(workspace.selection):
-            return shown
-        chosen = shown[np.isin(self.faces.ids[shown], workspace.selection.ids)]
-        return chosen if len(chosen) else self.faces.rows_of(workspace.selection.ids)
+        from facelens.session.depicting import rows_of
+
+        return rows_of(self.workspace)
 
     # -- files
 
@@ -315,52 +326,20 @@ class Commands:
             path = Path(name).with_suffix("") if not ending else _with_ending(name, ending)
             self.window.modelling.export_vectors(self.workspace.model, path)
 
-    def _export_figure(self) -> None:
-        name, kind = QFileDialog.getSaveFileName(
-            self.window, tr("Export contact sheet"), f"{self.faces.name}.png", PICTURES
-        )
-        if name:
-            self.export_sheet(_with_ending(name, "." + kind.split()[0].lower()))
+    def export_figure(self, word: str, name: str = "") -> None:
+        """Show what can be drawn of a page, with a preview; `name` is the figure to begin with."""
+        from facelens.views.figure_sheet import FigureSheet
 
-    def export_sheet(self, path: Path) -> None:
-        """Draw the selected (or shown) faces to a file, in the worker."""
-        workspace = self.workspace
-        rows = self._rows()
-        request = Request(
-            title=tr("Draw {name}", name=path.name),
-            call=tasks.draw_sheet,
-            args=(self.faces, rows, path),
-            kwargs={"value": workspace.arrangement.sort},
-            slot="figure",
-        )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+        if reason := self.figures.reason(word):
+            self.window.statusBar().showMessage(reason, 6000)
+        else:
+            FigureSheet(self.figures, word, name=name, parent=self.window).open()
 
     def _on_exported(self, job: Job, path: Path) -> None:
         if job.state is State.FAILED and job.error is not None:
             self.window.notices.error(job.error, trace=job.trace)
         elif job.state is State.DONE:
             self.window.statusBar().showMessage(tr("Written to {path}", path=path), 8000)
-
-    def _copy_figure(self) -> None:
-        from facelens.session import folders
-
-        path = folders.cache() / "copied.png"
-        request = Request(
-            title=tr("Copy contact sheet"),
-            call=tasks.draw_sheet,
-            args=(self.faces, self._rows(), path),
-            kwargs={"value": self.workspace.arrangement.sort},
-            slot="figure",
-        )
-        self.window.jobs.submit(request, then=lambda job: self._on_copied(job, path))
-
-    def _on_copied(self, job: Job, path: Path) -> None:
-        if job.state is State.DONE:
-            QGuiApplication.clipboard().setImage(QImage(str(path)))
-            path.unlink(missing_ok=True)
-            self.window.statusBar().showMessage(tr("Contact sheet copied"), 6000)
-        elif job.error is not None:
-            self.window.notices.error(job.error, trace=job.trace)
 
     def _export_list(self) -> None:
         suggested = f"{self.faces.name}.csv"
@@ -408,12 +387,6 @@ class Commands:
         if name := QFileDialog.getSaveFileName(self.window, tr("Export policy"), suggested, "JSON (*.json)")[0]:
             self.evaluating.export_policy(_with_ending(name, ".json"))
 
-    def _export_curves(self) -> None:
-        suggested = f"{self.faces.name} evaluation.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
-        if name:
-            self.evaluating.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
-
     # -- uncertainty
 
     def _assess(self) -> None:
@@ -432,12 +405,6 @@ class Commands:
         if name:
             self.assessing.export_curves(_with_ending(name, "." + (kind.split() or ["csv"])[0].lower()))
 
-    def _export_uncertainty(self) -> None:
-        suggested = f"{self.faces.name} uncertainty.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
-        if name:
-            self.assessing.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
-
     # -- confidence and learners
 
     def _export_parts(self) -> None:
@@ -455,31 +422,6 @@ class Commands:
             out = _with_ending(name, ".json")
             self._write(out, write_study, self.faces, now.parts, now.study, now.resolved_parts)
 
-    def _export_confidence(self) -> None:
-        suggested = f"{self.faces.name} confidence.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
-        if name:
-            self.export_confidence(_with_ending(name, "." + kind.split()[0].lower()))
-
-    def export_confidence(self, out: Path) -> None:
-        """Draw heat maps, distributions, what is known of the parts, and the jury's pair: a file each."""
-        from facelens.session.drawing import draw_confidence
-
-        now, case = self.workspace, self.window.panel("confidence").case()  # type: ignore[attr-defined]
-        plan = now.resolved_parts
-        self._write(
-            out,
-            draw_confidence,
-            self.faces,
-            now.parts,
-            now.study,
-            shown=plan.show,
-            selection=now.selection.ids if len(now.selection) else None,
-            **case,
-            far=plan.far,
-            model=plan.model,
-        )
-
     def _export_learners(self) -> None:
         from facelens.session.part_tables import write_learners
 
@@ -488,18 +430,6 @@ class Commands:
         if name:
             out = _with_ending(name, "." + (kind.split() or ["json"])[0].lower())
             self._write(out, write_learners, self.faces, self.workspace.learners)
-
-    def _export_learner_figures(self) -> None:
-        suggested = f"{self.faces.name} learners.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
-        if name:
-            self.export_learners(_with_ending(name, "." + kind.split()[0].lower()))
-
-    def export_learners(self, out: Path) -> None:
-        """Draw specialists, table, curve and groups of the learners: a file each."""
-        from facelens.session.drawing import draw_learners
-
-        self._write(out, draw_learners, self.faces, self.workspace.learners)
 
     # -- match
 
@@ -519,19 +449,6 @@ class Commands:
             asked = {"query": now.query, "queries": now.queries}
             self._write(out, write_ranking, self.faces, found, now.resolved_match, **asked)
 
-    def _export_match(self) -> None:
-        suggested = f"{self.faces.name} match.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
-        if name:
-            self.export_match(_with_ending(name, "." + kind.split()[0].lower()))
-
-    def export_match(self, out: Path) -> None:
-        """Draw flow, ranking, sweep and regions of the match on screen: a file each."""
-        from facelens.session.drawing import draw_match
-
-        case = self.window.panel("match").case()  # type: ignore[attr-defined]
-        self._write(out, draw_match, self.faces, plan=self.workspace.resolved_match, **case)
-
     # -- upgrade
 
     def _upgrade(self) -> None:
@@ -549,18 +466,6 @@ class Commands:
         now = self.workspace
         features = {name: now.features[name] for name in now.upgrade.matrix.models}  # type: ignore[union-attr]
         self._write(out, write_report, self.faces, now.upgrade, features=features, **self._upgrade_case())
-
-    def _export_upgrade(self) -> None:
-        suggested = f"{self.faces.name} upgrade.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
-        if name:
-            self.export_upgrade(_with_ending(name, "." + kind.split()[0].lower()))
-
-    def export_upgrade(self, out: Path) -> None:
-        """Draw matrix, gains, sequence, flips, backfill and the people on screen: a file each."""
-        from facelens.session.drawing import draw_upgrade
-
-        self._write(out, draw_upgrade, self.faces, self.workspace.upgrade, **self._upgrade_case())
 
     def _export_upgrade_numbers(self) -> None:
         from facelens.session.upgrade_tables import write_upgrade_json
@@ -596,30 +501,16 @@ class Commands:
     # -- projection
 
     def _export_points(self) -> None:
+        from facelens.session.depicting import upgrade_on_map
         from facelens.session.projection_tables import write_points
 
         suggested, kinds = f"{self.faces.name} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export points"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
-            change = self._map_look().change
-            self._write(out, write_points, self.faces, self.workspace.projection, change=change)
-
-    def _export_map(self) -> None:
-        suggested = f"{self.faces.name} map.png"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figure"), suggested, PICTURES)
-        if name:
-            self.export_map(_with_ending(name, "." + kind.split()[0].lower()))
-
-    def export_map(self, out: Path) -> None:
-        """Draw the map as it is coloured on screen."""
-        from facelens.session.drawing import draw_projection
-
-        self._write(out, draw_projection, self.faces, self.workspace.projection, look=self._map_look())
-
-    def _map_look(self) -> Look:
-        found: Look = self.window.panel("projection").look()  # type: ignore[attr-defined]
-        return found
+            found, upgrade = self.workspace.projection, upgrade_on_map(self.workspace)
+            change = upgrade.change_of(found.ids) if upgrade is not None and found is not None else None
+            self._write(out, write_points, self.faces, found, change=change)
 
     def _write(self, out: Path, call: Callable[..., object], *args: object, **kwargs: object) -> None:
         from facelens.views.writing import write

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from facelens.features.featureset import FeatureSet
 from facelens.progress import Tick, silent
+from facelens.session.depicting import matched_by, voting
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Selection
 from facelens.views.panel import Desk
@@ -86,7 +87,7 @@ class Court(QObject):
         else:
             self._show_pair()
 
-    def case(self) -> dict[str, object]:
+    def case(self) -> dict[str, Any]:
         """The pair before the jury, as a figure of it is drawn."""
         ready = self._bench is not None and self._bench[0] == self._match()
         return {
@@ -102,13 +103,10 @@ class Court(QObject):
 
     def _kept(self) -> NDArray[np.bool_]:
         assert self.parts is not None
-        kept = np.ones(self.parts.layout.parts, bool)
-        kept[[part for part in self.desk.workspace.left_out if part < len(kept)]] = False
-        return kept
+        return voting(self.desk.workspace, self.parts)
 
     def _match(self) -> str:
-        sure = self.parts is not None and self.parts.log_variance is not None
-        return self.desk.workspace.resolved_parts.match if sure else "cosine"
+        return matched_by(self.desk.workspace)
 
     def _ruling(self, kept: NDArray[np.bool_]) -> Ruling:
         assert self._bench is not None

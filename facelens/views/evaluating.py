@@ -6,18 +6,16 @@ Holds no state: what is known is in the workspace, what is under way in the job 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from facelens.session import questions
 from facelens.session.actions import evaluable
-from facelens.session.drawing import CHARTS, draw_charts
 from facelens.session.jobs import Job, Request, State
 from facelens.session.questions import EVALUATE
 from facelens.session.workspace import Evaluated, Workspace, with_answer
-from facelens.views.listing import standing
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
@@ -117,33 +115,6 @@ class Evaluating:
         workspace = self.desk.workspace
         if workspace.evaluation is not None:
             self._write(out, policy.write_policy, (out, workspace.evaluation), {"target": workspace.operating.far})
-
-    def export_figures(self, out: Path, *, which: Sequence[str] = CHARTS, side: str = "b") -> None:
-        """Draw charts for a paper: PNG, SVG or PDF, by the ending; several get their names added."""
-        workspace = self.desk.workspace
-        evaluation = workspace.evaluation
-        if evaluation is None:
-            return
-        report = getattr(evaluation, side) or evaluation.b or evaluation.a
-        by_hand = workspace.operating.threshold if workspace.operating.of == side else None
-        here = standing(report, workspace.operating.far, threshold=by_hand) if report is not None else None
-        # Charts draw what was worked out from the scores; these, some 50 MB a model, stay here.
-        a, b = (replace(one, scores=None) if one is not None else None for one in (evaluation.a, evaluation.b))
-        request = Request(
-            title=tr("Draw {name}", name=escaped(out.name)),
-            call=draw_charts,
-            args=(replace(evaluation, a=a, b=b), out),
-            kwargs={
-                "which": tuple(which),
-                "side": side,
-                "threshold": here.threshold if here is not None else None,
-                "far": here.far if here is not None else None,
-            },
-            slot="figure",
-            unit=tr("figures"),
-            short=True,
-        )
-        self.desk.jobs.submit(request, then=lambda job: self._said(job, out))
 
     def _write(self, out: Path, call: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         request = Request(

@@ -15,9 +15,9 @@ from facelens.analyses.identification import Identification, OpenPoint
 from facelens.analyses.measure import Measure, rate
 from facelens.figures import charts
 from facelens.images.faceset import FaceSet
-from facelens.views import listing
+from facelens.session import listing
+from facelens.session.listing import Listing
 from facelens.views.frame import Frame, offer_figure, split
-from facelens.views.listing import Listing
 from facelens.views.plots import Axis, Band, Chart, Series, Zone
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
 from facelens.words import number, tr

@@ -147,6 +147,7 @@ class MainWindow(QMainWindow):
             notify=lambda error, trace="": self.notices.error(error, trace=trace),
             tell=lambda text: self.statusBar().showMessage(text, 8000),
             say=self._say,
+            draw=lambda word, name="": self.commands.export_figure(word, name),
             remember=remember,
         )
         motion.reduced = self.desk.settings.still

@@ -23,9 +23,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip
 
 from facelens.images.faceset import FaceSet
+from facelens.session.listing import GAINED, KINDS, LOST, RIGHT, Listing, nothing
 from facelens.views import icons, marks, theme
 from facelens.views.controls import draw_text, plain_tip, text_width
-from facelens.views.listing import GAINED, KINDS, LOST, RIGHT, Listing, nothing
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import number, plural, tr
 

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
@@ -16,6 +17,9 @@ from facelens.session.settings import Settings
 from facelens.session.store import Listener, Store
 from facelens.session.workspace import Workspace
 from facelens.views.thumbnails import Thumbnails
+
+if TYPE_CHECKING:
+    from facelens.session.depicting import View
 
 
 @dataclass(eq=False)
@@ -32,6 +36,7 @@ class Desk:
 
     tell: Callable[[str], None] = lambda text: None  # say in passing that something worked
     say: Callable[..., object] = lambda title, text="", action="": None  # show a card that may lead to an action
+    draw: Callable[..., None] = lambda word, name="": None  # show how a figure of a page would be written
     vectors: Path | None = None  # where vectors are kept; None: in the cache
     remember: bool = True  # False in the tour: the user's own settings are neither shown nor changed
     asked: dict[str, tuple[object, ...]] = field(default_factory=dict)  # what is being answered, by the slot of its job
@@ -97,6 +102,20 @@ class Panel(QWidget):
     def home(self) -> QWidget:
         """Where the keyboard belongs when one comes to this panel. (A focus proxy would hide the rest from Tab.)"""
         return self
+
+    def figure_view(self) -> View:
+        """What a figure of this panel shows beyond what the workspace says."""
+        from facelens.session.depicting import View
+
+        return View()
+
+    def figure_held(self) -> dict[str, Any]:
+        """What it has in hand for its figures, see `session.depicting`."""
+        return {}
+
+    def figure_name(self) -> str:
+        """The figure that is looked at; "" for no one in particular."""
+        return ""
 
     def refresh(self, changed: frozenset[str]) -> None:
         """Show the workspace; `changed` names the fields that differ from what is on screen."""

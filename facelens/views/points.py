@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, 
 
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import Verification
+from facelens.session import listing
 from facelens.session.workspace import Operating
-from facelens.views import listing
 from facelens.views.controls import label
 from facelens.views.standpoint import Side, Standpoint, far_text, figures
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row

@@ -30,8 +30,6 @@ from facelens.views.grid import band_mode, value_text
 from facelens.views.projection_controls import choose
 from facelens.words import escaped, plural, tr
 
-# What faces can be coloured by besides columns, whose names begin otherwise.
-IDENTITY, UNSURE, CHANGE, MOVED = "identity", " unsure", " change", " moved"
 SHAPES = 24  # values of a column up to which it can tell augmented pictures from originals
 MARK = 12  # px
 RAMP = 96  # px of the colours of numbers

@@ -15,9 +15,9 @@ from facelens.analyses.measure import Measure
 from facelens.analyses.retrieval import Queries, Retrieval
 from facelens.images.faceset import FaceSet
 from facelens.images.protocol import Templates
-from facelens.views import listing
+from facelens.session import listing
+from facelens.session.listing import Listing
 from facelens.views.frame import Frame, split
-from facelens.views.listing import Listing
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
 from facelens.words import number, plural, tr
 

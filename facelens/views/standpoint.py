@@ -16,9 +16,9 @@ from facelens.analyses.evaluation import Evaluation, Report
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import Curve, OperatingPoint, Verification, at_threshold
 from facelens.images.faceset import FaceSet
+from facelens.session import listing
+from facelens.session.listing import Listing, Standing
 from facelens.session.workspace import Operating
-from facelens.views import listing
-from facelens.views.listing import Listing, Standing
 from facelens.words import tr
 
 Ask = Callable[[], Listing]

@@ -156,34 +156,34 @@ class Guide:
         if paths[-1] in self.kept.once:
             return
         for path in paths:
-            self.window.commands.export_sheet(path)
+            self.window.commands.figures.draw("gallery", path)
             self.settle()
         self.window.commands.export_list(self.out / "selection.csv")
         self.settle()
         figures = [self.out / f"evaluation {chart}.png" for chart in CHARTS]
-        self.window.commands.evaluating.export_figures(self.out / "evaluation.png")
+        self.window.commands.figures.draw("evaluation", self.out / "evaluation.png")
         self.settle()
         window = self.window
         if window.store.workspace.uncertainty is not None:
-            window.commands.assessing.export_figures(self.out / "uncertainty.png")
+            window.commands.figures.draw("uncertainty", self.out / "uncertainty.png")
             self.settle()
             window.commands.assessing.export_faces(self.out / "refused.csv", refused=True)
             self.settle()
             figures += [self.out / f"uncertainty {name}.png" for name in UNCERTAINTY] + [self.out / "refused.csv"]
         if window.store.workspace.parts is not None:
-            window.commands.export_confidence(self.out / "confidence.png")
+            window.commands.figures.draw("confidence", self.out / "confidence.png")
             self.settle()
             figures += [self.out / f"confidence {name}.png" for name in CONFIDENCE]
         if window.store.workspace.match_answer is not None:
-            window.commands.export_match(self.out / "match.png")
+            window.commands.figures.draw("match", self.out / "match.png")
             self.settle()
             figures += [self.out / f"match {name}.png" for name in MATCH if name != "sweep"]  # minutes of work
         if window.store.workspace.learners is not None:
-            window.commands.export_learners(self.out / "learners.png")
+            window.commands.figures.draw("learners", self.out / "learners.png")
             self.settle()
             figures += [self.out / f"learners {name}.png" for name in LEARNERS]
         if window.store.workspace.upgrade is not None:
-            window.commands.export_upgrade(self.out / "upgrade.png")
+            window.commands.figures.draw("upgrade", self.out / "upgrade.png")
             self.settle()
             figures += [self.out / f"upgrade {name}.png" for name in UPGRADE]
         self.exported = [*paths, self.out / "selection.csv", *(path for path in figures if path.exists())]
@@ -363,7 +363,7 @@ def _projection(guide: Guide) -> None:
 
 def _old_and_new(guide: Guide) -> None:
     """The same faces by the old model and the new one: where each moved, and what was gained and lost."""
-    from facelens.views.projection_legend import CHANGE, IDENTITY
+    from facelens.session.depicting import CHANGE, IDENTITY
 
     window, plan = guide.window, guide.window.store.workspace.resolved_upgrade
     asked = ProjectionPlan(method="tsne", model=plan.old, other=plan.new)

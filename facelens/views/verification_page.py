@@ -17,11 +17,11 @@ from PySide6.QtWidgets import QComboBox, QMenu, QToolButton, QVBoxLayout, QWidge
 
 from facelens.analyses.measure import Measure, rate
 from facelens.figures import charts
+from facelens.session import listing
+from facelens.session.listing import Listing
 from facelens.session.workspace import Operating
-from facelens.views import listing
 from facelens.views.controls import tool_button
 from facelens.views.frame import Frame, Places, offer_figure, split
-from facelens.views.listing import Listing
 from facelens.views.plots import Axis, Band, Bars, Chart, Point, Series, Zone
 from facelens.views.points import ConfusableTable, PointsTable, SliceTable, SummaryTable, ThresholdBench
 from facelens.views.standpoint import Side, Standpoint, figures

@@ -100,8 +100,8 @@ def texts(figure: Any) -> list[str]:
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "svg") for name in FIGURES), ("roc", "png"), ("cmc", "pdf")])
 def test_the_same_evaluation_gives_the_same_file(both: Evaluation, name: str, kind: str, tmp_path: Path) -> None:
-    one = sheet.save(FIGURES[name](both), tmp_path / f"one.{kind}", dpi=80).read_bytes()
-    two = sheet.save(FIGURES[name](both), tmp_path / f"two.{kind}", dpi=80).read_bytes()
+    one = sheet.save(FIGURES[name](both), tmp_path / f"one.{kind}", paper=sheet.Paper(dpi=80)).read_bytes()
+    two = sheet.save(FIGURES[name](both), tmp_path / f"two.{kind}", paper=sheet.Paper(dpi=80)).read_bytes()
     assert one == two and len(one) > 2000
     if kind == "png":
         with Image.open(tmp_path / "one.png") as image:

@@ -221,7 +221,7 @@ def test_the_same_figure_gives_the_same_file(faces: FaceSet, tmp_path: Path) -> 
     made = []
     for name in ("a", "b"):
         figure = draw_jury(faces, make_parts(faces), verdict, ruling=ruling)
-        made.append(sheet.save(figure, tmp_path / f"{name}.png", dpi=40).read_bytes())
+        made.append(sheet.save(figure, tmp_path / f"{name}.png", paper=sheet.Paper(dpi=40)).read_bytes())
     assert made[0] == made[1] and len(made[0]) > 1000
 
 

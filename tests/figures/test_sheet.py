@@ -12,7 +12,7 @@ from PIL import Image
 from facelens.errors import Cancelled, InputError
 from facelens.figures import sheet
 from facelens.images.faceset import FaceSet
-from facelens.session import tasks
+from facelens.session import drawing
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_progress_and_cancel(faces: FaceSet) -> None:
 
 @pytest.mark.parametrize("kind", sheet.FORMATS)
 def test_the_same_figure_gives_the_same_file(faces: FaceSet, kind: str, tmp_path: Path) -> None:
-    first = tasks.draw_sheet(faces, np.arange(6), tmp_path / f"one.{kind}").read_bytes()
-    second = tasks.draw_sheet(faces, np.arange(6), tmp_path / f"two.{kind}").read_bytes()
+    first = drawing.draw_gallery(tmp_path / f"one.{kind}", faces, np.arange(6))[0].read_bytes()
+    second = drawing.draw_gallery(tmp_path / f"two.{kind}", faces, np.arange(6))[0].read_bytes()
     assert first == second and len(first) > 1000
     if kind == "png":
         with Image.open(tmp_path / "one.png") as image:
@@ -96,6 +96,6 @@ def test_the_same_figure_gives_the_same_file(faces: FaceSet, kind: str, tmp_path
 
 def test_an_ending_it_cannot_draw(faces: FaceSet, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"x\.gif has no ending") as caught:
-        tasks.draw_sheet(faces, np.arange(2), tmp_path / "x.gif")
+        drawing.draw_gallery(tmp_path / "x.gif", faces, np.arange(2))
     assert caught.value.hint == "Use .png, .svg or .pdf."
     assert not list(tmp_path.glob("x*"))

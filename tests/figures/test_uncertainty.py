@@ -148,7 +148,7 @@ def test_undefined_steps_are_not_drawn() -> None:
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_the_same_risk_gives_the_same_file(kind: str, tmp_path: Path) -> None:
     for draw in (lambda: draw_risk(risk(), step=8), lambda: draw_histogram(VALUES, "variance", limit=0.3)):
-        one, two = (sheet.save(draw(), tmp_path / f"{n}.{kind}", dpi=60).read_bytes() for n in "ab")
+        one, two = (sheet.save(draw(), tmp_path / f"{n}.{kind}", paper=sheet.Paper(dpi=60)).read_bytes() for n in "ab")
         assert one == two and len(one) > 2000
 
 

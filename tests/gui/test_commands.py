@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox
 from facelens.session.actions import ACTIONS, BY_ID
 from facelens.session.selection import Selection
 from facelens.session.workspace import Arrangement
+from facelens.views.figure_sheet import FigureSheet
 from facelens.views.key_sheet import KeySheet
 from facelens.views.main_window import MainWindow
 from facelens.views.sheets import BuildPairs, LocalData
@@ -131,7 +132,7 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         for dialog in open_dialogs():
             dialog.close()
         assert not [card for card in window.notices.cards if card.property("kind") == "bad"], id
-    expected = {"Open a gallery folder", "Export list", "Export contact sheet", "Open a model", "Import vectors"}
+    expected = {"Open a gallery folder", "Export list", "Open a model", "Import vectors"}
     assert expected <= set(dialogs)
 
 
@@ -173,11 +174,15 @@ def test_names_without_an_ending_get_one(
 ) -> None:
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mine"), "PDF (*.pdf)"))
     browsing.act("figure.export")
+    [sheet] = browsing.findChildren(FigureSheet)
+    sheet.format.button("pdf").click()
+    sheet.save.click()
     settle(browsing)
     browsing.act("data.export")
     browsing.commands._build("pairs.bin", 1, 2, 0)
     settle(browsing)
-    assert {path.name for path in tmp_path.glob("mine*")} == {"mine.pdf", "mine.csv", "mine.bin"}
+    names = {"mine.pdf", "mine.pdf.recipe.json", "mine.csv", "mine.bin"}
+    assert {path.name for path in tmp_path.glob("mine*")} == names
 
 
 def test_a_list_that_cannot_be_written_is_told(

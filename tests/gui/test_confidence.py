@@ -66,12 +66,12 @@ def test_one_part_is_current_in_all_views(page: ConfidencePanel, desk: Desk) -> 
 
 def test_the_pair_is_the_two_faces_looked_at_last(page: ConfidencePanel, desk: Desk, faces: FaceSet) -> None:
     a, b, c = (int(face) for face in faces.ids[[0, 1, 9]])
-    assert page.case()["verdict"] is not None, "an example before anybody clicked"
+    assert page.figure_held()["verdict"] is not None, "an example before anybody clicked"
     for face in (a, b, c):
         desk.store.update(selection=desk.workspace.selection.looking_at(face))
-    assert (page.case()["verdict"].query, page.case()["verdict"].gallery) == (b, c)
+    assert (page.figure_held()["verdict"].query, page.figure_held()["verdict"].gallery) == (b, c)
     desk.store.update(selection=Selection(faces.ids[:2], a, (a, b)))
-    assert (page.case()["verdict"].query, page.case()["verdict"].gallery) == (a, b)
+    assert (page.figure_held()["verdict"].query, page.figure_held()["verdict"].gallery) == (a, b)
 
 
 @pytest.mark.parametrize("match", ["cosine", "weighted", "likelihood"])
@@ -82,7 +82,7 @@ def test_votes_add_up_to_the_score_whatever_is_left_out(
     desk.store.update(selection=Selection(faces.ids[:2], None, (int(faces.ids[0]), int(faces.ids[1]))))
     page.jury.left_out_changed.emit((1, 3))
     settle(desk)
-    verdict = page.case()["verdict"]
+    verdict = page.figure_held()["verdict"]
     assert desk.workspace.left_out == (1, 3)
     assert verdict.kept.tolist() == [True, False, True, False]
     assert verdict.votes[verdict.kept].sum() == pytest.approx(verdict.score, abs=1e-6)
@@ -108,7 +108,7 @@ def test_an_ordinary_model_is_cut_into_slices_and_the_page_says_so(page: Confide
     assert desk.workspace.parts.rotation is not None
     page.controls.planned.emit({"match": "likelihood"})
     settle(desk)
-    assert page.case()["match"] == "cosine", "nobody says how sure these are"
+    assert page.figure_held()["match"] == "cosine", "nobody says how sure these are"
 
 
 def test_matrix_and_gallery_share_the_selection(page: ConfidencePanel, desk: Desk, faces: FaceSet) -> None:

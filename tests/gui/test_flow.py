@@ -45,11 +45,11 @@ def test_open_look_select_export_with_the_real_worker(
         window.commands.show_identity("Cy_Diaz")
         window.act("select.all")
         assert len(window.store.workspace.selection) == 3
-        window.commands.export_sheet(tmp_path / "sheet.pdf")
+        window.commands.figures.draw("gallery", tmp_path / "sheet.pdf")
         settle(window)
         assert (tmp_path / "sheet.pdf").read_bytes().startswith(b"%PDF")
         assert window.statusBar().currentMessage() == f"Written to {tmp_path / 'sheet.pdf'}"
-        window.commands.export_sheet(tmp_path / "sheet.gif")
+        window.commands.figures.draw("gallery", tmp_path / "sheet.gif")
         settle(window)
         [card] = window.notices.cards
         assert card.accessibleName() == "sheet.gif has no ending that FaceLens can draw."

@@ -18,12 +18,12 @@ from facelens.analyses.plan import CURRENT, ProjectionPlan
 from facelens.features.card import Card
 from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
+from facelens.session.depicting import UNSURE
 from facelens.session.selection import Selection
 from facelens.views import colouring, dots, theme
 from facelens.views.panel import Desk
 from facelens.views.panels import projection as page
 from facelens.views.panels.projection import ProjectionPanel
-from facelens.views.projection_legend import UNSURE
 
 LEFT = Qt.MouseButton.LeftButton
 SHIFT, ALT, NONE = (

@@ -12,18 +12,18 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from facelens.analyses import projection
 from facelens.analyses.nearest import nearest
 from facelens.analyses.plan import ProjectionPlan
 from facelens.images.faceset import FaceSet, Labels
+from facelens.session.depicting import CHANGE, MOVED, look_of
 from facelens.session.selection import Selection
 from facelens.session.workspace import Answer
 from facelens.views import motion
 from facelens.views.controls import Dock, Header
 from facelens.views.main_window import MainWindow
 from facelens.views.panel import Desk
-from facelens.views.panels import projection as page
 from facelens.views.panels.projection import ProjectionPanel
-from facelens.views.projection_legend import CHANGE, MOVED
 from tests.gui.conftest import pump
 from tests.gui.upgraded import models, studied
 
@@ -190,12 +190,13 @@ def test_the_same_map_is_not_made_twice_for_two_places(
 
 def test_a_figure_has_the_look_of_the_page(shown: ProjectionPanel, desk: Desk, faces: FaceSet, calls: Any) -> None:
     shown.colour_by(MOVED)
-    assert shown.look().by == "moved" and shown.look().selection is None and shown.look().change is None
+    made = look_of(desk.workspace, shown.figure_view())
+    assert made.by == "moved" and made.selection is None and made.change is None
     desk.store.update(selection=Selection(ids=faces.ids[:2]))
     shown.colour_by("identity")
     shown.legend.focus.click()
     shown.shape_by("role", frozenset({"degraded"}))
-    made = shown.look()
+    made = look_of(desk.workspace, shown.figure_view())
     assert made.by == "identity" and made.focus == shown.focus and made.selection is not None
     assert (made.shape, made.augmented) == ("role", frozenset({"degraded"}))
     from facelens.figures.projection import draw_map
@@ -241,7 +242,7 @@ def test_a_map_that_was_taken_over_can_be_laid_out_anew(
         asked.append(how["anew"])
         return found
 
-    monkeypatch.setattr(page, "project", project)
+    monkeypatch.setattr(projection, "project", project)
     shown.controls.run.click()
     settle(desk)
     assert asked == [True] and not shown.controls.run.isVisible()

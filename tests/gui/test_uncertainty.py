@@ -18,6 +18,7 @@ from facelens.images.faceset import FaceSet
 from facelens.session import refusals
 from facelens.session.questions import limit_of
 from facelens.session.selection import Selection
+from facelens.views.figures import Figures
 from facelens.views.panel import Desk
 from facelens.views.panels.uncertainty import UncertaintyPanel
 from tests.gui.conftest import Calls, settle
@@ -253,7 +254,7 @@ def test_lists_and_curves_are_written(page: UncertaintyPanel, desk: Desk, tmp_pa
     settle(desk)
     page.work.export_curves(tmp_path / "curve.csv")
     settle(desk)
-    page.work.export_figures(tmp_path / "figure.png")
+    Figures(desk, lambda word: page).draw("uncertainty", tmp_path / "figure.png")
     settle(desk)
     lines = (tmp_path / "refused.csv").read_text().splitlines()
     assert len(lines) - 1 == int((found.values > limit).sum())

@@ -26,6 +26,7 @@ from facelens.images.faceset import FaceSet
 from facelens.progress import offer
 from facelens.session import questions
 from facelens.session.selection import Selection
+from facelens.views.figure_sheet import FigureSheet
 from facelens.views.panel import Desk
 from facelens.views.panels.upgrade import LOW, UpgradePanel
 from tests.gui.conftest import Calls, pump, settle
@@ -442,6 +443,8 @@ def test_commands_write_what_is_on_the_page(
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(out))
     for id in ("upgrade.flips", "upgrade.order", "upgrade.export", "upgrade.figure", "upgrade.report"):
         window.act(id)
+        for sheet in window.findChildren(FigureSheet):
+            sheet.save.click()
         settle(window)
     assert not window.notices.cards
     names = {path.name for path in out.iterdir()}

@@ -18,6 +18,7 @@ from facelens.figures.part_words import layout_words, words
 from facelens.images.faceset import Ids
 from facelens.session import questions
 from facelens.session.actions import embeddable
+from facelens.session.depicting import View, names_of_faces
 from facelens.session.questions import PARTS, STUDY
 from facelens.session.selection import Mode
 from facelens.views.asking import Asking
@@ -396,8 +397,13 @@ class ConfidencePanel(Panel):
         """Bring one page of the foot to the front."""
         self.foot.show_key(key)
 
-    def case(self) -> dict[str, object]:
-        """The pair before the jury, as a figure of it is drawn."""
+    def figure_view(self) -> View:
+        said = self.court.verdict
+        pair = (said.query, said.gallery) if said is not None else (None,)
+        return View(pair=names_of_faces(self.desk.workspace.faces, pair))
+
+    def figure_held(self) -> dict[str, Any]:
+        """The pair before the jury."""
         return self.court.case()
 
     def _on_planned(self, changes: dict[str, Any]) -> None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QScrollArea,
     QSplitter,
     QStackedWidget,
@@ -26,8 +24,10 @@ from PySide6.QtWidgets import (
 
 from facelens.analyses.evaluation import Evaluation
 from facelens.session.actions import evaluable, matchable, named
+from facelens.session.depicting import View
 from facelens.session.jobs import Job, State
 from facelens.session.keys import hint
+from facelens.session.listing import Listing, joined_lists, nothing, of_places
 from facelens.session.questions import EVALUATE
 from facelens.session.selection import Selection
 from facelens.session.workspace import Operating
@@ -39,7 +39,6 @@ from facelens.views.controls import (
 from facelens.views.evaluating import AT_ONCE, Evaluating, plan_changed, seconds
 from facelens.views.evaluation_controls import EvaluationControls
 from facelens.views.frame import Frame, Skeleton
-from facelens.views.listing import Listing, joined_lists, nothing, of_places
 from facelens.views.pairs import PairList
 from facelens.views.panel import Desk, Panel
 from facelens.views.shortcuts import keyed
@@ -417,15 +416,12 @@ class EvaluationPanel(Panel):
         if settled and self._again is not None and self._asker is not self.verification.scores:
             self._show_listing(self._again())
 
+    def figure_view(self) -> View:
+        view = self.verification.view
+        return View(side=view.chosen.lower() if view is not None else "b")
+
     def _on_drawn(self, name: str) -> None:
-        faces, view = self.desk.workspace.faces, self.verification.view
-        suggested = f"{faces.name if faces is not None else ''} {name}.png".strip()
-        path, kind = QFileDialog.getSaveFileName(
-            self, tr("Export figure"), suggested, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
-        )
-        if path:
-            out = Path(path) if Path(path).suffix else Path(f"{path}.{kind.split()[0].lower()}")
-            self.work.export_figures(out, which=(name,), side=view.chosen.lower() if view is not None else "b")
+        self.desk.draw("evaluation", name)
 
     # -- the list
 

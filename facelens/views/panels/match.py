@@ -24,6 +24,7 @@ from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import KINDS, Occlusion, title
 from facelens.session import questions
 from facelens.session.actions import embeddable, matchable
+from facelens.session.depicting import View, found_of, names_of_faces, sweep_of
 from facelens.session.jobs import Job, Request, State
 from facelens.session.questions import QUERIES, SEARCH, SWEEP, ground
 from facelens.session.selection import Mode, Selection
@@ -330,9 +331,7 @@ class MatchPanel(Panel):
 
     def found(self) -> Searched | None:
         """What the search that is asked for now has found."""
-        kept = self.desk.workspace.match_answer
-        there = kept is not None and kept.question == self.desk.workspace.match_question
-        return kept.found if kept is not None and there else None  # type: ignore[return-value]
+        return found_of(self.desk.workspace)
 
     def _follow(self) -> None:
         """The pair of the selection is query and gallery face; a face that is looked at becomes the query."""
@@ -441,12 +440,11 @@ class MatchPanel(Panel):
 
     def _current(self, found: Searched) -> int | None:
         """The gallery face that is looked at: the one that was clicked, else the first after the second stage."""
-        from facelens.analyses.reranking import order
+        from facelens.session.matched import first_face
 
         if self._candidate is not None:
             return self._candidate
-        places = order(found.found, alpha=self.desk.workspace.resolved_match.alpha)
-        return int(found.found.ids[places[0]]) if len(places) else None
+        return first_face(found, self.desk.workspace.resolved_match.alpha)
 
     def _show_candidate(self) -> None:
         found = self._shown
@@ -644,15 +642,10 @@ class MatchPanel(Panel):
         return int(faces.identity.codes[row]) == person
 
     def _nearest_other(self, found: Searched) -> int | None:
-        """The nearest face of the other kind than the current one: an impostor beside a mate, a mate beside another."""
-        from facelens.analyses.reranking import order
+        """The nearest face of the other kind than the current one."""
+        from facelens.session.matched import nearest_other
 
-        current = self._current(found)
-        places = order(found.found, alpha=self.desk.workspace.resolved_match.alpha)
-        right = found.right[places]
-        mine = bool(right[np.flatnonzero(found.found.ids[places] == current)].any())
-        others = np.flatnonzero(right != mine)
-        return int(found.found.ids[places[others[0]]]) if len(others) else None
+        return nearest_other(found, self._current(found), self.desk.workspace.resolved_match.alpha)
 
     # -- other occlusions of the same query
 
@@ -702,9 +695,7 @@ class MatchPanel(Panel):
 
     def _show_sweep(self) -> None:
         workspace = self.desk.workspace
-        plan, kept = workspace.resolved_match, workspace.sweep_answer
-        there = kept is not None and kept.question == workspace.sweep_question
-        found: Sweep | None = kept.found if kept is not None and there else None  # type: ignore[assignment]
+        plan, found = workspace.resolved_match, sweep_of(workspace)
         listed = (found, plan.weights, workspace.sweep_question)
         if listed == self._listed:
             self.sweep.set_alpha(plan.alpha)
@@ -762,25 +753,18 @@ class MatchPanel(Panel):
 
     # -- what the user asks
 
-    def case(self) -> dict[str, object]:
-        """The match on screen, as figures of it are drawn."""
-        workspace, found = self.desk.workspace, self.found()
-        question = workspace.match_question
-        face = self._current(found) if found is not None else None
-        other = self._nearest_other(found) if found is not None else None
-        pairs = [self._pairs.get((question, one)) if one is not None else None for one in (face, other)]
-        kept = workspace.sweep_answer
-        sweep = kept.found if kept is not None and kept.question == workspace.sweep_question else None
-        return {
-            "searched": found,
-            "pair": pairs[0],
-            "query": workspace.query,
-            "queries": workspace.queries,
-            "other": pairs[1],
-            "sweep": sweep,
-            "cut": self.explorer.look.cut,
-            "patch": self.explorer.kept,
-        }
+    def figure_view(self) -> View:
+        found = self.found()
+        names = names_of_faces(self.desk.workspace.faces, [self._current(found) if found is not None else None])
+        return View(candidate=names[0] if names else "", cut=self.explorer.look.cut, patch=self.explorer.kept)
+
+    def figure_held(self) -> dict[str, Any]:
+        """The pairs that are explained on the page."""
+        question, found = self.desk.workspace.match_question, self.found()
+        if found is None:
+            return {}
+        faces = {"pair": self._current(found), "other": self._nearest_other(found)}
+        return {name: self._pairs.get((question, face)) for name, face in faces.items() if face is not None}
 
     def _on_planned(self, changes: Mapping[str, Any]) -> None:
         plan = replace(self.desk.workspace.resolved_match, **changes)

@@ -22,12 +22,12 @@ from facelens.analyses.parts import Layout, layout
 from facelens.analyses.projection import NAMES, Projection
 from facelens.analyses.upgrade import Upgrade
 from facelens.errors import FaceLensError
-from facelens.figures.part_words import part_name, words
-from facelens.figures.projection import Look
+from facelens.figures.part_words import words
 from facelens.figures.projection_words import sentence
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session import questions
 from facelens.session.actions import embeddable
+from facelens.session.depicting import CHANGE, IDENTITY, MOVED, UNSURE, View, unsure, unsure_words, upgrade_on_map
 from facelens.session.jobs import Request
 from facelens.session.questions import PROJECT
 from facelens.session.selection import Mode
@@ -46,10 +46,6 @@ from facelens.views.old_new_map import OldNewMap, changed_entries
 from facelens.views.panel import Desk, Panel
 from facelens.views.projection_controls import ProjectionControls
 from facelens.views.projection_legend import (
-    CHANGE,
-    IDENTITY,
-    MOVED,
-    UNSURE,
     Legend,
     colour_columns,
     shape_columns,
@@ -256,8 +252,8 @@ class ProjectionPanel(Panel):
         workspace, ground = self.desk.workspace, self._layout()
         self.controls.fill(workspace, ground)
         colours = [(tr("identity"), IDENTITY), *((escaped(name), name) for name in self._columns)]
-        if unsure := self._unsure_words(ground):
-            colours.insert(1, (unsure, UNSURE))
+        if named := unsure_words(workspace):
+            colours.insert(1, (named, UNSURE))
         if self._upgrade() is not None:
             colours.insert(1, (tr("change"), CHANGE))
         if workspace.resolved_projection.other:
@@ -269,12 +265,7 @@ class ProjectionPanel(Panel):
         self.groups.fill(groups, self.grouped)
 
     def _upgrade(self) -> Upgrade | None:
-        """What is known of the faces as an upgrade changes them; with two models on the map, of theirs."""
-        found, plan = self.desk.workspace.upgrade, self.desk.workspace.resolved_projection
-        if found is None or found.flips is None:
-            return None
-        asked = plan.other and (plan.model, plan.other) != (found.plan.old, found.plan.new)
-        return None if asked else found
+        return upgrade_on_map(self.desk.workspace)
 
     def _fit_columns(self) -> None:
         """Take columns that are there; in a gallery that says which pictures are augmented, show it."""
@@ -375,23 +366,9 @@ class ProjectionPanel(Panel):
         upgrade = self._upgrade()
         return upgrade.change_of(found.ids) if upgrade is not None and self.colour == CHANGE else None
 
-    def look(self) -> Look:
-        """What the dots say, for a figure."""
-        found, colour = self.desk.workspace.projection, self.colour
-        upgrade, selection = self._upgrade(), self.desk.workspace.selection
-        values, said = None, ""
-        if found is not None and colour == UNSURE and (made := self._unsure_values(found.ids)) is not None:
-            values, said = made.astype(np.float32), self._unsure_words(self._layout())
-        return Look(
-            by={CHANGE: "change", MOVED: "moved"}.get(colour, colour),
-            change=upgrade.change_of(found.ids) if upgrade is not None and found is not None else None,
-            values=values,
-            values_title=said,
-            shape=self.shape,
-            augmented=self.augmented,
-            focus=self.focus if colour == IDENTITY else frozenset(),
-            selection=selection.ids if len(selection) else None,
-        )
+    def figure_view(self) -> View:
+        augmented, focus = tuple(sorted(self.augmented)), tuple(sorted(self.focus))
+        return View(colour=self.colour, shape=self.shape, augmented=augmented, focus=focus)
 
     def _show_focus(self) -> None:
         chosen = len(self.desk.workspace.selection) > 0
@@ -412,7 +389,7 @@ class ProjectionPanel(Panel):
 
     def _unsure(self, ids: Ids) -> Colouring | None:
         """How unsure the model is of a part."""
-        ground, values = self._layout(), self._unsure_values(ids)
+        ground, (values, name) = self._layout(), unsure(self.desk.workspace, ids)
         confidence = self._confidence()
         if confidence is None or ground is None or values is None:
             return None
@@ -420,38 +397,13 @@ class ProjectionPanel(Panel):
             some = -np.log(np.asarray(confidence[:: max(1, confidence.size // LIMITED)], np.float64))
         some = some[np.isfinite(some)]
         low, high = (float(v) for v in np.percentile(some, (1, 99))) if len(some) else (0.0, 1.0)
-        said, name = words("variance", ground), self._unsure_words(ground)
+        said = words("variance", ground)
         return by_numbers(name, values, low=low, high=high, bright=said.bright, written=said.value)
 
     def _confidence(self) -> NDArray[np.floating] | None:
         workspace = self.desk.workspace
         features = workspace.features.get(workspace.resolved_projection.model)
         return features.confidence if features is not None else None
-
-    def _unsure_values(self, ids: Ids) -> NDArray[np.float64] | None:
-        """(N,) logarithm of the variance of a part; None where the model does not say."""
-        workspace, ground = self.desk.workspace, self._layout()
-        features, confidence = workspace.features.get(workspace.resolved_projection.model), self._confidence()
-        if features is None or confidence is None or ground is None or not self._unsure_words(ground):
-            return None
-        rows, found = features.rows_of(ids)
-        values = np.full(len(ids), np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values[found] = -np.log(confidence[rows, self._part(ground)])
-        return values
-
-    def _unsure_words(self, ground: Layout | None) -> str:
-        """What that is called; "" where the model does not say."""
-        if ground is None or ground.kind != "learned":
-            return ""
-        name, part = words("variance", ground).name, part_name(ground, self._part(ground))
-        return tr("{value}, {part}", value=name, part=part)
-
-    def _part(self, ground: Layout) -> int:
-        """The part on the map; where all are on it, the one that is looked at."""
-        workspace = self.desk.workspace
-        part = workspace.resolved_projection.part
-        return part if part is not None else min(workspace.part, ground.parts - 1)
 
     def _shapes(
         self, faces: FaceSet, rows: NDArray[np.int64]

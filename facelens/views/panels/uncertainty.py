@@ -23,6 +23,7 @@ from facelens.figures.refusal import score_words
 from facelens.images.faceset import Ids
 from facelens.session import filters
 from facelens.session.actions import assessable, embeddable
+from facelens.session.depicting import View
 from facelens.session.jobs import Job, State
 from facelens.session.questions import ASSESS, limit_of
 from facelens.session.selection import Mode, Selection
@@ -507,6 +508,9 @@ class UncertaintyPanel(Panel):
         return int(self._order[at]) if at < len(self._sorted_ids) and self._sorted_ids[at] == face else None
 
     # -- jobs
+
+    def figure_view(self) -> View:
+        return View(log=self.variance.log)
 
     def _on_job(self, job: Job) -> None:
         if job.request.slot.startswith(ON_THE_WAY) and job.state.ended:

@@ -23,8 +23,9 @@ from facelens.analyses.upgrade import Upgrade
 from facelens.figures import crossing_words as words
 from facelens.figures.verdict import verdict
 from facelens.images.faceset import Ids
-from facelens.session import questions
+from facelens.session import depicting, questions
 from facelens.session.actions import upgradable
+from facelens.session.depicting import View
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
@@ -566,33 +567,16 @@ class UpgradePanel(Results):
         self._dress_upper()
 
     def _same_people(self) -> SameClass | None:
-        from facelens.analyses.same_class import same_class
-
-        workspace, plan = self.desk.workspace, self.plan
-        if self._shown is None:
-            return None
-        upgrades = [name for name in (plan.new, self.beside.currentData()) if name in workspace.features]
-        return same_class(workspace.features, plan.old, upgrades, self._pictured())
+        return depicting.same_people(self.desk.workspace, self.figure_view()) if self._shown is not None else None
 
     def _order(self) -> str:
         """The order of the backfill that is in front."""
-        filled, name = self._shown.backfill if self._shown is not None else None, self.plan.order
-        if filled is None or not filled.orders:
-            return ""
-        return name if filled.order(name) is not None else filled.orders[0].name
+        return depicting.order_of(self.desk.workspace) if self._shown is not None else ""
 
     def _pictured(self) -> Ids:
         """Pictures of the people that are looked at, of those that count."""
-        workspace, found = self.desk.workspace, self._shown
-        assert workspace.faces is not None and found is not None
-        faces = workspace.faces
-        codes = faces.identity.codes[faces.rows_of(found.ids)]
-        chosen = faces.identity.codes[faces.rows_of(workspace.selection.ids)]
-        who = np.unique(chosen[np.isin(chosen, codes)])
-        if not len(who):
-            names, counts = np.unique(codes, return_counts=True)
-            who = names[np.argsort(-counts, kind="stable")[:PEOPLE]]
-        return found.ids[np.isin(codes, who)][:MOST]
+        assert self._shown is not None
+        return depicting.pictured(self.desk.workspace)
 
     def _people_words(self) -> str:
         workspace, found = self.desk.workspace, self._shown
@@ -612,8 +596,11 @@ class UpgradePanel(Results):
         plan = replace(self.desk.workspace.upgrade_plan, **changes)
         self.desk.store.update(initiator=self, upgrade_plan=plan)
 
+    def figure_view(self) -> View:
+        return View(beside=self.beside.currentData() or "")
+
     def case(self) -> dict[str, Any]:
-        """What is looked at, for whoever draws it."""
+        """What is looked at, for a report."""
         plan = self.plan
         return {"task": plan.task, "order": self._order(), "share": plan.share, "people": self._same_people()}
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog
 from facelens.images.faceset import FaceSet
 from facelens.session.jobs import Request
 from facelens.session.workspace import Operating
+from facelens.views.figures import Figures
 from facelens.views.main_window import MainWindow
 from facelens.views.panels.evaluation import EvaluationPanel
 from tests.gui.conftest import settle
@@ -47,17 +48,15 @@ def test_files_out_of_the_window(
 
 def test_one_figure(both: EvaluationPanel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(both.work, "export_figures", lambda *given, **how: drawn.append((*given, how)))
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "roc"), "SVG (*.svg)"))
+    both.desk.draw = lambda *given: drawn.append(given)
     both.verification.drawn.emit("roc")
-    assert drawn == [(tmp_path / "roc.svg", {"which": ("roc",), "side": "b"})]
-    monkeypatch.undo()
+    assert drawn == [("evaluation", "roc")] and both.figure_view().side == "b"
     requests: list[Request] = []
     submit = both.desk.jobs.submit
     monkeypatch.setattr(both.desk.jobs, "submit", lambda one, **how: (requests.append(one), submit(one, **how))[1])
-    both.work.export_figures(*drawn[0][:1], **drawn[0][1])
+    Figures(both.desk, lambda word: both).draw("evaluation", tmp_path / "roc.svg", which=("roc",))
     settle(both.desk)
     assert (tmp_path / "roc.svg").stat().st_size > 1000
-    sent = requests[-1].args[0]
+    [sent] = requests[-1].args[2]
     assert sent.a.scores is sent.b.scores is None, "millions of scores are not sent to where curves are drawn"
     assert both.desk.workspace.evaluation.b.scores is not None

@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from facelens.session import listing
 from facelens.session.selection import Selection
-from facelens.views import listing
 from facelens.views.panels.evaluation import EvaluationPanel
 from facelens.views.plots import Mark
 from tests.gui.conftest import Calls, settle

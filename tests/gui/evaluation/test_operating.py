@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from facelens.images.faceset import FaceSet
+from facelens.session import listing
 from facelens.session.workspace import Operating
-from facelens.views import listing
 from facelens.views.canvas import Mark
 from facelens.views.panels.evaluation import EvaluationPanel
 from tests.gui.conftest import settle

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from facelens.images.faceset import FaceSet, Labels
+from facelens.session import listing
 from facelens.session.workspace import Operating
-from facelens.views import listing
 from facelens.views.controls import text_width
 from facelens.views.panels.evaluation import EvaluationPanel
 from facelens.views.retrieval_page import RetrievalPage

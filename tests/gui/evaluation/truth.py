@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from facelens.views import listing
+from facelens.session import listing
 from facelens.views.panel import Desk
 from facelens.views.panels.evaluation import EvaluationPanel
 

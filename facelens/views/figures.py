@@ -1,0 +1,113 @@
+"""Figures out of the window: drawn anew in the light theme by the worker, to files with their recipes, or copied.
+
+A panel says what of it can be drawn (`session.depicting`), how it is looked at and what it has in hand
+(`Panel.figure_view`, `figure_held`); nothing is ever grabbed from the screen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QGuiApplication, QImage
+
+from facelens.session import folders
+from facelens.session.jobs import Job, Request, State
+from facelens.views.panel import Desk, Panel
+from facelens.words import escaped, plural, tr
+
+if TYPE_CHECKING:
+    from facelens.figures.sheet import Paper
+
+COPIED = 200  # dots per inch on the clipboard
+_numbers = itertools.count()
+
+
+class Figures:
+    """What can be drawn of the pages of a window."""
+
+    def __init__(self, desk: Desk, panel: Callable[[str], Panel]) -> None:
+        self.desk, self.panel = desk, panel
+
+    def reason(self, word: str) -> str:
+        """Why nothing of a page can be drawn; "" where something can."""
+        from facelens.session.depicting import DEPICTED
+
+        row = DEPICTED.get(word)
+        return row.needs(self.desk.workspace) if row is not None else tr("There is no figure of this page.")
+
+    def request(
+        self, word: str, out: Path, *, which: Sequence[str] = (), paper: Paper, recipe: bool, slot: str = "figure"
+    ) -> Request:
+        """What draws figures of a page as they are now."""
+        from facelens.session import figure_recipe
+        from facelens.session.depicting import DEPICTED
+
+        row, panel, workspace = DEPICTED[word], self.panel(word), self.desk.workspace
+        view = panel.figure_view()
+        given, named = row.arguments(workspace, view)
+        told = figure_recipe.recipe_of(workspace, word, view=view, paper=paper) if recipe else None
+        return Request(
+            title=tr("Draw {name}", name=escaped(out.name)),
+            call=figure_recipe.draw,
+            args=(out, word, given, {**named, **panel.figure_held()}),
+            kwargs={"which": tuple(which) or row.names, "paper": paper, "recipe": told},
+            slot=slot,
+            unit=tr("figures"),
+            short=True,
+        )
+
+    def draw(
+        self, word: str, out: Path, *, which: Sequence[str] = (), paper: Paper | None = None, recipe: bool = False
+    ) -> None:
+        """Draw figures of a page to files, all of them by default; what cannot be drawn yet is left out of several."""
+        from facelens.figures.sheet import Paper
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+            elif job.state is State.DONE:
+                written: list[Path] = job.result  # type: ignore[assignment]
+                if len(written) == 1:
+                    self.desk.tell(tr("Written to {path}", path=escaped(str(written[0]))))
+                else:
+                    count = plural(len(written), "{n} figure", "{n} figures")
+                    self.desk.tell(tr("{count} written to {path}", count=count, path=escaped(str(out.parent))))
+
+        request = self.request(word, out, which=which, paper=paper or Paper(), recipe=recipe)
+        self.desk.jobs.submit(request, then=done)
+
+    def picture(
+        self, word: str, name: str, *, paper: Paper, slot: str, then: Callable[[QImage | None, Job], None]
+    ) -> None:
+        """Draw one figure and hand it over as a picture; no file stays."""
+        path = folders.cache() / f"figure {next(_numbers)}.png"
+
+        def done(job: Job) -> None:
+            image = QImage(str(path)) if job.state is State.DONE else None
+            path.unlink(missing_ok=True)
+            then(image, job)
+
+        self.desk.jobs.submit(self.request(word, path, which=(name,), paper=paper, recipe=False, slot=slot), then=done)
+
+    def copy(self, word: str, name: str = "", *, paper: Paper | None = None) -> None:
+        """Put a figure of a page on the clipboard: the one that is looked at, or the first."""
+        from facelens.figures.sheet import Paper
+        from facelens.session.depicting import DEPICTED
+
+        if reason := self.reason(word):
+            self.desk.tell(reason)
+            return
+        row = DEPICTED[word]
+        name = name or self.panel(word).figure_name() or row.names[0]
+
+        def then(image: QImage | None, job: Job) -> None:
+            if image is not None:
+                QGuiApplication.clipboard().setImage(image)
+                self.desk.tell(tr("Copied: {title}", title=tr(row.titles[name])))
+            elif job.state is State.FAILED:
+                self.desk.notify(job.error, trace=job.trace)
+
+        self.picture(word, name, paper=paper or Paper(dpi=COPIED), slot="figure", then=then)
