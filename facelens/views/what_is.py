@@ -114,7 +114,7 @@ def _behind(widget: QLabel) -> QWidget | None:
         return None
     parts = [item.widget() for place in range(row.count()) if (item := row.itemAt(place)) is not None]
     after = parts[parts.index(widget) + 1 :] if widget in parts else []
-    first = next((part for part in after if part is not None and part.isVisible()), None)
+    first = next((part for part in after if part is not None and not part.isHidden()), None)
     return first if isinstance(first, (*CONTROLS, Segmented)) else None
 
 
@@ -438,7 +438,8 @@ class WhatIs(QObject):
             else:
                 self.end()
             return True
-        if not (self._on_card(widget) or self._keeps(event)):
+        focus = QApplication.focusWidget()  # a key that nobody wants goes on to whatever the widget lies in
+        if not (self._on_card(widget) or (focus is not None and self._on_card(focus)) or self._keeps(event)):
             self.end()  # any other key does what it always does
         return False
 
