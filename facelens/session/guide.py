@@ -45,7 +45,7 @@ PAGES = (
 )
 REFERENCE = "reference"  # anchor of the section whose words hold for all terms of its page
 MOST = 40  # hits of a search
-AROUND = 44  # letters on either side of what was found
+BEFORE, AFTER = 14, 70  # letters on either side of what was found
 
 _HEADING = re.compile(r"^(#{1,3}) (.+)$")
 _ON = re.compile(r"^<!-- on: (.+) -->$")
@@ -226,7 +226,7 @@ def _context(said: str, words: list[str]) -> str:
     """Some words around the first that was found, else how it begins."""
     low = said.lower()
     at = min((where for word in words if (where := low.find(word)) >= 0), default=0)
-    begin, end = max(0, at - AROUND), at + AROUND + max(map(len, words))
+    begin, end = max(0, at - BEFORE), at + AFTER
     begin = said.rfind(" ", 0, begin) + 1 if begin else 0
     end = said.find(" ", end) if said.find(" ", end) >= 0 else len(said)
     return ("…" if begin else "") + said[begin:end] + ("…" if end < len(said) else "")

@@ -44,6 +44,7 @@ class Row:
     anchor: str
     text: str
     kind: str  # page, section, hit
+    level: int = 2  # of a section
     context: str = ""
 
 
@@ -79,7 +80,8 @@ class _Line(QStyledItemDelegate):
         elif row.kind == "page":
             draw_text(painter, box.adjusted(16, 0, -12, 0), row.text, "text", 12)
         else:
-            draw_text(painter, box.adjusted(28, 0, -12, 0), row.text, "text" if chosen else "text2", 11)
+            indent = 28 + 12 * (row.level - 2)
+            draw_text(painter, box.adjusted(indent, 0, -12, 0), row.text, "text" if chosen else "text2", 11)
         painter.restore()
 
 
@@ -253,7 +255,7 @@ class GuideWindow(QWidget):
         typed = self.search.text()
         if typed.strip():
             rows = [
-                Row(hit.section.page, hit.section.anchor, _called(hit.section), "hit", hit.context)
+                Row(hit.section.page, hit.section.anchor, _called(hit.section), "hit", context=hit.context)
                 for hit in guide.search(typed)
             ]
         else:
@@ -261,7 +263,9 @@ class GuideWindow(QWidget):
             for one in guide.pages():
                 rows.append(Row(one.word, "", one.title, "page"))
                 if one.word == self.page:
-                    rows += [Row(one.word, part.anchor, part.title, "section") for part in one.sections[1:]]
+                    rows += [
+                        Row(one.word, part.anchor, part.title, "section", part.level) for part in one.sections[1:]
+                    ]
         with QSignalBlocker(self.list):
             self.list.clear()
             self.rows[:] = rows

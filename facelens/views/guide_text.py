@@ -28,10 +28,10 @@ from facelens.session import guide
 from facelens.views import theme
 from facelens.words import tr
 
-BODY, SMALL, CODE = 13, 11, 12  # px
-HEADS = {1: 20, 2: 15, 3: 13}
-ABOVE = {1: 0, 2: 22, 3: 14}  # px over a heading
-WIDEST = 700  # px of a line, beyond which one does not read well
+BODY, SMALL, CODE = 12, 11, 11  # px
+HEADS = {1: 18, 2: 14, 3: 12}
+ABOVE = {1: 0, 2: 18, 3: 10}  # px over a heading
+WIDEST = 680  # px of a line, beyond which one does not read well
 LEAST, MOST, STEP = 0.7, 2.0, 0.1  # of the zoom
 FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 
@@ -161,10 +161,10 @@ class GuideText(QTextBrowser):
     def _dress_text(self, block: QTextBlock) -> None:
         now, cursor = theme.current(), QTextCursor(block)
         shape = QTextBlockFormat(block.blockFormat())
-        shape.setLineHeight(142, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        shape.setLineHeight(138, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         listed = block.textList() is not None
-        shape.setTopMargin((2 if listed else 5) * self.zoom)
-        shape.setBottomMargin((2 if listed else 5) * self.zoom)
+        shape.setTopMargin((1 if listed else 4) * self.zoom)
+        shape.setBottomMargin((1 if listed else 4) * self.zoom)
         cursor.setBlockFormat(shape)
         quiet = block.text().startswith("Reference: ") or self._follows_reference(block)
         self._ink(block, now.text3 if quiet else now.text2, SMALL if quiet else BODY)
@@ -188,7 +188,7 @@ class GuideText(QTextBrowser):
         for start, length, old in pieces:
             fmt = QTextCharFormat()
             strong = old.fontWeight() >= QFont.Weight.Bold and not plain
-            fmt.setFont(self._font(px - 1 if old.fontFixedPitch() else px, mono=old.fontFixedPitch()))
+            fmt.setFont(self._font(min(px, CODE) if old.fontFixedPitch() else px, mono=old.fontFixedPitch()))
             fmt.setForeground(now.q(now.text if strong or old.fontFixedPitch() else colour))
             if old.isAnchor():
                 fmt.setAnchor(True)
@@ -236,7 +236,7 @@ class GuideText(QTextBrowser):
         shape.setBorder(1)
         shape.setBorderBrush(QBrush(now.q("line")))
         shape.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        shape.setPadding(9 * self.zoom)
+        shape.setPadding(7 * self.zoom)
         shape.setTopMargin(4 * self.zoom)
         shape.setBottomMargin(4 * self.zoom)
         made = cursor.insertFrame(shape)
@@ -262,7 +262,7 @@ class GuideText(QTextBrowser):
         shape = table.format()
         shape.setBorder(0)
         shape.setBorderCollapse(True)
-        shape.setCellPadding(5 * self.zoom)
+        shape.setCellPadding(4 * self.zoom)
         shape.setCellSpacing(0)
         shape.setTopMargin(6 * self.zoom)
         shape.setBottomMargin(8 * self.zoom)
@@ -280,7 +280,7 @@ class GuideText(QTextBrowser):
                 shape_of = QTextBlockFormat(block.blockFormat())
                 shape_of.setLineHeight(130, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
                 QTextCursor(block).setBlockFormat(shape_of)
-                self._ink(block, now.text3 if not row else now.text2, SMALL if not row else 12, plain=not row)
+                self._ink(block, now.text3 if not row else now.text2, SMALL, plain=not row)
 
     def _found_heads(self) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -50,7 +50,8 @@ def test_a_click_explains_and_does_nothing_else(browsing: MainWindow, pump: Call
 def test_a_button_is_not_pressed(browsing: MainWindow) -> None:
     button = browsing.theme_button
     pressed: list[int] = []
-    button.clicked.connect(lambda: pressed.append(1))
+    for signal in (button.pressed, button.released, button.clicked):
+        signal.connect(lambda: pressed.append(1))
     ask(browsing)
     click(button)
     assert not pressed
