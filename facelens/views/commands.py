@@ -692,8 +692,8 @@ class Commands:
 
     def open_guide(self, page: str, anchor: str = "") -> None:
         """Show a page of the guide."""
+        self.guide.show()  # first: where a section lies depends on how wide the page is
         self.guide.show_page(page, anchor)
-        self.guide.show()
         self.guide.raise_()
         self.guide.activateWindow()
 

@@ -80,6 +80,15 @@ def test_a_page_beside_the_stage_has_its_own(browsing: MainWindow, pump: Callabl
     assert browsing.page_in_front() == "gallery"
 
 
+def test_the_section_asked_for_is_at_the_top_at_once(browsing: MainWindow, pump: Callable) -> None:
+    browsing.commands.open_guide("workspace", "inspector")
+    pump()
+    text = browsing.commands.guide.text
+    block = text.document().findBlockByNumber(text._heads["inspector"])
+    top = text.document().documentLayout().blockBoundingRect(block).top() - text.verticalScrollBar().value()
+    assert 0 <= top <= 30
+
+
 def test_it_closes_with_the_window(browsing: MainWindow, close: Callable, pump: Callable) -> None:
     browsing.act("guide.open")
     book = browsing.commands.guide
