@@ -1,4 +1,4 @@
-"""Find assets/ and sample_data/ from a checkout or from an installed wheel."""
+"""Find assets/, sample_data/ and the pages of the guide from a checkout or from an installed wheel."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ _PACKAGE = Path(__file__).resolve().parent
 def assets() -> Path:
     """The folder of icons, fonts and other files the application draws with."""
     return _folder("assets")
+
+
+def guide() -> Path:
+    """The folder of the user's guide, which lies inside the package."""
+    return _PACKAGE / "docs"
 
 
 def sample_data() -> Path:

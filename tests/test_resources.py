@@ -1,4 +1,4 @@
-"""assets/ and sample_data/ are found in a checkout and in an installed wheel."""
+"""assets/, sample_data/ and the guide are found in a checkout and in an installed wheel."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_a_checkout_uses_its_own_folders() -> None:
     assert resources.assets() == ROOT / "assets"
     assert resources.sample_data() == ROOT / "sample_data"
+    assert resources.guide() == ROOT / "facelens" / "docs"
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "facelens").mkdir()
     for name in ("__init__.py", "resources.py"):
         shutil.copy(ROOT / "facelens" / name, tmp_path / "facelens")
+    shutil.copytree(ROOT / "facelens" / "docs", tmp_path / "facelens" / "docs")
     (tmp_path / "assets" / "icons").mkdir(parents=True)
     (tmp_path / "assets" / "icons" / "open.svg").write_text("<svg/>")
     (tmp_path / "tests").mkdir()
@@ -51,14 +53,17 @@ def test_the_wheel_carries_both_folders(project: Path) -> None:
         names = set(wheel.namelist())
         wheel.extractall(installed)
     assert {"facelens/_bundle/assets/icons/open.svg", "facelens/_bundle/sample_data/0001/1.jpg"} <= names
+    pages = {f"facelens/docs/{file.name}" for file in (ROOT / "facelens" / "docs").iterdir()}
+    assert "facelens/docs/start.md" in pages <= names
     assert not [name for name in names if not name.startswith(("facelens/", "facelens-"))]
     assert any(name.endswith("/entry_points.txt") for name in names)
 
-    code = "from facelens import resources as r; print(r.assets()); print(r.sample_data())"
+    code = "from facelens import resources as r; print(r.assets()); print(r.sample_data()); print(r.guide())"
     found = subprocess.run([sys.executable, "-c", code], cwd=installed, capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n")[:2] == [
+    assert found.stdout.split("\n")[:3] == [
         str(installed / "facelens" / "_bundle" / "assets"),
         str(installed / "facelens" / "_bundle" / "sample_data"),
+        str(installed / "facelens" / "docs"),
     ]
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from facelens.views.assessing import Assessing
     from facelens.views.evaluating import Evaluating
     from facelens.views.figures import Figures
+    from facelens.views.guide import GuideWindow
     from facelens.views.main_window import MainWindow
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
@@ -161,6 +162,8 @@ class Commands:
             "region.next": lambda: self._region(1),
             "region.previous": lambda: self._region(-1),
             "jobs.cancel": self._cancel_jobs,
+            "guide.open": self._open_guide,
+            "guide.what": window.what.start,
             "keys.show": lambda: KeySheet(window.desk, window.set_keys, window).open(),
             "cache.show": lambda: LocalData(window.desk, window).open(),
             "limits.show": lambda: LimitsSheet(window.desk, window).open(),
@@ -564,6 +567,31 @@ class Commands:
         dock.show()
         dock.raise_()
         _give_focus(dock.widget())
+
+    @cached_property
+    def guide(self) -> GuideWindow:
+        """Made when it is first opened."""
+        from facelens.views.guide import GuideWindow
+
+        return GuideWindow(self.window)
+
+    def _open_guide(self) -> None:
+        """At the card that is shown, else at the page that is in front."""
+        place = self.window.what.place
+        self.window.what.end()
+        self.open_guide(*(place or (self.window.page_in_front(), "")))
+
+    def open_guide(self, page: str, anchor: str = "") -> None:
+        """Show a page of the guide."""
+        self.guide.show()  # first: where a section lies depends on how wide the page is
+        self.guide.show_page(page, anchor)
+        self.guide.raise_()
+        self.guide.activateWindow()
+
+    def close_guide(self) -> None:
+        """Close its window, if there is one."""
+        if "guide" in vars(self):
+            self.guide.close()
 
     def _cancel_jobs(self) -> None:
         for job in self.window.jobs.jobs:

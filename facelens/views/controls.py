@@ -222,6 +222,12 @@ class Segmented(QWidget):
         """Show `key` as chosen, without telling anybody."""
         self.set_current(self._keys.index(key))
 
+    def part_at(self, point: QPoint | None) -> str:
+        """The key of the segment at a point, or of the one with the focus."""
+        there = self.childAt(point) if point is not None else QApplication.focusWidget()
+        place = self._group.id(there) if isinstance(there, QAbstractButton) else -1
+        return self._keys[place] if place >= 0 else ""
+
     def button(self, key: str) -> QAbstractButton:
         """The button of one choice, to disable it with a reason."""
         return self._group.button(self._keys.index(key))

@@ -62,6 +62,7 @@ from facelens.views.preview import ImportPreview
 from facelens.views.shortcuts import keyed, shortcuts
 from facelens.views.stage import Stage
 from facelens.views.thumbnails import Thumbnails
+from facelens.views.what_is import WhatIs
 from facelens.words import escaped, plural, tr
 
 AREAS = {
@@ -176,6 +177,7 @@ class MainWindow(QMainWindow):
         self.notices = Notices(self.stage)
         self.veil = DropVeil(self.stage)
         self.actions_by_id: dict[str, QAction] = {}
+        self.what = WhatIs(self)
         self.commands = Commands(self)
         self._build_actions()
         self._build_menus()
@@ -247,6 +249,8 @@ class MainWindow(QMainWindow):
                     menu.addAction(self.actions_by_id[spec.id])
             if title == "File":
                 self._build_recent(menu)
+            if title == BY_ID["guide.what"].menu:
+                menu.aboutToHide.connect(self.what.left_menu)
             if title == "Window":
                 menu.addSeparator()
                 for word in self.docks:
@@ -640,6 +644,14 @@ class MainWindow(QMainWindow):
         if foot and foot[0].isVisible():
             self.resizeDocks([dock, foot[0]], [640, 340], Qt.Orientation.Horizontal)
 
+    def page_in_front(self) -> str:
+        """The word of the page that is worked in: the one on the stage, or one beside it that has the keyboard."""
+        focus = self.focusWidget()
+        for dock in self.findChildren(Dock):
+            if focus is not None and dock.objectName().startswith("beside-") and dock.isAncestorOf(focus):
+                return dock.objectName().removeprefix("beside-")
+        return self.stage.word
+
     def regions(self) -> list[QWidget]:
         """What F6 walks: toolbar, stage tabs, stage body, visible docks."""
         beside = [dock for dock in self.findChildren(Dock) if dock.objectName().startswith("beside-")]
@@ -760,6 +772,8 @@ class MainWindow(QMainWindow):
         self.desk.settle(geometry=bytes(self.saveGeometry().data()), thumbnail_size=size)
         if any(job.request.long for job in self.jobs.running):
             self.hide()  # what was learned is saved first, which may take a moment
+        self.what.end()
+        self.commands.close_guide()
         # Work first, widgets after: nothing may report to a widget that is gone.
         self.keeping.close()
         self.jobs.shutdown()

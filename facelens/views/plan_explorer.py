@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -33,7 +33,7 @@ from facelens.views.flow_lines import Streams
 from facelens.views.frame import Switch
 from facelens.views.patch_view import walked
 from facelens.views.plan_controls import PlanControls, PlanLook
-from facelens.views.plan_places import VIEWS
+from facelens.views.plan_places import TITLE, VIEWS
 from facelens.views.plan_sheet import OTHER, SIDES, Array, Heat, Patch, PlanSheet, small
 from facelens.words import number, tr
 
@@ -290,6 +290,13 @@ class PlanExplorer(QWidget):
             "plan": self.cells.button(self.cells.value()).text(),
             "gallery weights": tr("Gallery weights"),
         }
+
+    def part_at(self, point: QPoint | None) -> str:
+        """The view at a point, with its title, or the one with the cursor."""
+        if self.sheet is None or point is None:
+            return self._view if self.sheet is not None else ""
+        boxes = self.sheet.places.boxes.items()
+        return next((view for view, box in boxes if box.adjusted(0, -TITLE, 0, 0).contains(QPointF(point))), "")
 
     def _arrange(self) -> None:
         """Views and switches to the room there is."""

@@ -17,6 +17,7 @@ from PySide6.QtCore import (
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QRectF,
     QSize,
     Qt,
@@ -310,6 +311,12 @@ class ResultTable(QTableView):
         """The list no longer shows what was tapped here."""
         self.framed = False
         self.viewport().update()
+
+    def part_at(self, point: QPoint | None) -> str:
+        """What the row at a point is called, or the one with the cursor."""
+        inside = self.viewport().mapFrom(self, point) if point is not None else None
+        index = self.indexAt(inside) if inside is not None else self.currentIndex()
+        return self.cell(index.row(), 0).text if index.isValid() else ""
 
     def cell(self, row: int, column: int) -> Cell:
         """One cell."""

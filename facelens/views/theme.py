@@ -385,6 +385,7 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 #seg QToolButton:disabled {{ color: {faint}; background: {t.base}; }}
 QPlainTextEdit#note {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px; padding: 1px; }}
 QPlainTextEdit#note:focus {{ border-color: {t.accent}; }}
+QTextEdit#guide, QTextEdit#guide:focus {{ background: {t.base}; border: none; border-radius: 0; padding: 0; }}
 QToolButton#star {{ font-size: 15px; padding: 0; color: {t.text2}; background: transparent;
     border: 1px solid transparent; }}
 QToolButton#star:hover {{ background: {t.hover}; border-radius: 3px; }}
