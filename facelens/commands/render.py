@@ -13,6 +13,7 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
     from facelens.session.figure_recipe import Recipe
+    from facelens.session.workspace import Workspace
 
 
 def add(commands: Commands) -> None:
@@ -35,25 +36,49 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from facelens.session import figure_recipe
+    from facelens.figures.sheet import Paper
+    from facelens.session import archive, depicting, figure_recipe, questions
 
     if arguments.out is not None and len(arguments.recipe) > 1:
         raise InputError(tr("--out is for one recipe."), hint=tr("Render them one by one, or leave --out."))
-    for path in arguments.recipe:
-        _draw(figure_recipe.read(path), path, arguments)
+    recipes = [(path, figure_recipe.read(path)) for path in arguments.recipe]
+    last: tuple[Recipe, Workspace] | None = None  # recipes of one workspace share what is worked out
+    for path, recipe in recipes:
+        if last is not None and last[0].before == recipe.before and archive.same(last[0].workspace, recipe.workspace):
+            workspace = last[1]
+        else:
+            workspace = questions.answered(_opened(recipe, arguments), recipe.before, tick=work.Line(tr("Working out")))
+        row, which = depicting.DEPICTED[recipe.panel], frozenset({recipe.name})
+        workspace = questions.answered(workspace, row.answers(which, recipe.view), tick=work.Line(tr("Working out")))
+        last = recipe, workspace
+        drawn = depicting.depict(
+            workspace,
+            recipe.panel,
+            _place(recipe, path, arguments),
+            which=(recipe.name,),
+            view=recipe.view,
+            paper=Paper(arguments.width or recipe.paper.width, arguments.dpi or recipe.paper.dpi),
+            tick=work.Line(tr("Drawing")),
+        )
+        print(tr("Drawn: {names}", names=escaped(str(drawn[0]))))
     return 0
 
 
-def _draw(recipe: Recipe, path: Path, arguments: argparse.Namespace) -> None:
+def _place(recipe: Recipe, path: Path, arguments: argparse.Namespace) -> Path:
+    from facelens.session.figure_recipe import SUFFIX
+
+    if arguments.out is not None:
+        out: Path = arguments.out
+        return out.with_suffix(f".{arguments.format}") if arguments.format else out
+    return path.with_name(path.name.removesuffix(SUFFIX)).with_suffix(f".{arguments.format or recipe.format}")
+
+
+def _opened(recipe: Recipe, arguments: argparse.Namespace) -> Workspace:
+    """What the recipe names; says what is not as it was."""
     from functools import partial
 
-    from facelens.figures.sheet import Paper
-    from facelens.session import depicting, figure_recipe, questions, replay, tasks
+    from facelens.session import replay, tasks
 
-    ending = f".{arguments.format or (arguments.out.suffix.lstrip('.') if arguments.out else recipe.format)}"
-    name = path.name.removesuffix(figure_recipe.SUFFIX)
-    out = arguments.out or path.with_name(name).with_suffix(ending)
-    paper = Paper(arguments.width or recipe.paper.width, arguments.dpi or recipe.paper.dpi)
     opened = replay.replay(
         recipe.workspace,
         trusted=arguments.trust,
@@ -66,9 +91,4 @@ def _draw(recipe: Recipe, path: Path, arguments: argparse.Namespace) -> None:
         raise InputError(" ".join(opened.changed), hint=tr("Leave --strict to draw it all the same."))
     for line in opened.changed:
         print(tr("Not as it was: {what}", what=line))
-    workspace = questions.answered(opened.workspace, recipe.before, tick=work.Line(tr("Working out")))
-    drawn = depicting.depict(
-        workspace, recipe.panel, out, which=(recipe.name,), view=recipe.view, paper=paper,
-        tick=work.Line(tr("Drawing")),
-    )  # fmt: skip
-    print(tr("Drawn: {names}", names=escaped(str(drawn[0]))))
+    return opened.workspace

@@ -1,0 +1,396 @@
+"""Recipes of figures: a script redraws them byte for byte, and what a stranger wrote into one does no harm."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from facelens.__main__ import main
+from facelens.analyses.plan import EnsemblePlan, MatchPlan, PartsPlan, ProjectionPlan, UpgradePlan
+from facelens.commands import work
+from facelens.errors import InputError
+from facelens.features import library
+from facelens.figures.sheet import Paper
+from facelens.resources import sample_data, sample_models
+from facelens.session import archive, depicting, figure_recipe, questions, replay
+from facelens.session.archive import Archive, Gallery, Model, Place
+from facelens.session.depicting import CHANGE, DEPICTED, View
+from facelens.session.figure_recipe import Recipe
+from facelens.session.selection import Selection
+from facelens.session.workspace import Operating, Workspace
+
+NETS = ("old", "lce", "universal")
+SKIPPED = {("match", "sweep"), ("learners", "groups"), ("confidence", "jury")}  # the last is drawn of a pair, see below
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 24 drawn faces of 8 people and three networks."""
+    room = tmp_path_factory.mktemp("project")
+    people = sorted(path for path in sample_data().iterdir() if path.is_dir() and not path.name.startswith("."))
+    people = [one for one in people if len(list(one.glob("*.jpg"))) >= 3][:8]
+    for one in people:
+        (room / "faces" / one.name).mkdir(parents=True)
+        for picture in sorted(one.glob("*.jpg"))[:3]:
+            shutil.copy(picture, room / "faces" / one.name)
+    (room / "models").mkdir()
+    for path in sample_models():
+        if path.stem in NETS:
+            shutil.copy(path, room / "models")
+    (room / "home").mkdir()
+    return room
+
+
+@pytest.fixture(autouse=True)
+def home(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors and maps are made once, and here: a process of its own for each recipe takes seconds."""
+    monkeypatch.setenv("FACELENS_HOME", str(project / "home"))
+    monkeypatch.setattr(work, "apart", lambda call, *given, tick, **how: call(*given, **how, tick=tick))
+
+
+@pytest.fixture(scope="module")
+def asked(project: Path) -> Archive:
+    """What a workspace file in that folder says."""
+    models = []
+    for name in NETS:
+        path = project / "models" / f"{name}.safetensors"
+        seen = library.inspect(path)
+        models.append(Model(Place(path), seen.sha256, seen.card))
+    fields = {
+        "model_a": "old",
+        "model_b": "lce",
+        "operating": Operating(far=0.1),
+        "ensemble": EnsemblePlan(members=("old", "lce"), target="lce", far=0.1, fpir=0.3, resamples=50),
+        "upgrade_plan": UpgradePlan(far=0.1, fpir=0.3, resamples=50),
+        "parts_plan": PartsPlan(model="universal", far=0.1),
+        "learners_plan": PartsPlan(model="lce", parts=4, alone=True),
+        "projection_plan": ProjectionPlan(model="old", other="lce", method="pca"),
+        "match_plan": MatchPlan(model="lce", shortlist=5),
+    }
+    names = sorted(str(path.relative_to(project / "faces")) for path in (project / "faces").glob("*/*.jpg"))
+    return Archive(
+        path=project / "work.facelens",
+        galleries=(Gallery(Place(project / "faces"), "folders"),),
+        models=tuple(models),
+        stores=dict.fromkeys(NETS, "made anew"),
+        fields=fields,
+        selected=(names[0], names[4]),
+        query=names[0],
+    )
+
+
+@pytest.fixture(scope="module")
+def workspace(asked: Archive, project: Path) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FACELENS_HOME", str(project / "home"))
+        yield replay.replay(asked).workspace
+
+
+def named(workspace: Workspace, row: int) -> str:
+    assert workspace.faces is not None
+    return archive.names_of(workspace.faces, workspace.faces.ids[[row]])[0]
+
+
+# Opening without a window
+
+
+def test_a_file_is_brought_back_without_a_window(workspace: Workspace, asked: Archive) -> None:
+    faces = workspace.faces
+    assert faces is not None and len(faces) == 24 and len(faces.identity.names) == 8
+    assert list(workspace.features) == list(NETS) and all(len(one) == 24 for one in workspace.features.values())
+    assert (workspace.model_a, workspace.model_b) == ("old", "lce")
+    assert archive.names_of(faces, workspace.selection.ids) == asked.selected
+    assert workspace.diagnosis is not None and "norm, old" in faces.columns
+    assert workspace.query == workspace.selection.ids[0]
+
+
+def test_vectors_are_made_once(asked: Archive, workspace: Workspace) -> None:
+    def never(*given: Any, **how: Any) -> Any:
+        raise AssertionError("embedded again")
+
+    again = replay.replay(asked, embed=never)
+    assert not again.changed and np.array_equal(
+        again.workspace.features["old"].vectors, workspace.features["old"].vectors
+    )
+
+
+def test_what_has_changed_is_told(asked: Archive, workspace: Workspace) -> None:
+    first = replace(asked.galleries[0], digest="0" * 32)
+    model = replace(asked.models[0], sha256="0" * 64)
+    changed = replace(asked, galleries=(first,), models=(model, *asked.models[1:]), selected=("gone/away.jpg",))
+    told = " ".join(replay.replay(changed).changed)
+    assert "come, gone or been renamed" in told and "another file" in told and "1 picture" in told
+
+
+def test_what_is_missing_has_a_next_step(asked: Archive, project: Path, tmp_path: Path) -> None:
+    cases: list[tuple[Archive, str]] = [
+        (replace(asked, galleries=()), "names no gallery"),
+        (replace(asked, galleries=(Gallery(Place(project / "away")),)), "There is nothing at"),
+        (replace(asked, galleries=(Gallery(Place(tmp_path)),)), "never opened on this computer"),
+        (replace(asked, stores={**asked.stores, "vectors": "x"}), "not on this computer any more"),
+    ]
+    for found, words in cases:
+        with pytest.raises(InputError, match=words) as caught:
+            replay.replay(found)
+        assert caught.value.hint
+    with pytest.raises(InputError, match="No pictures were found"):  # trusted, and looked into
+        replay.replay(replace(asked, galleries=(Gallery(Place(tmp_path)),)), trusted=True)
+
+
+# Figures
+
+
+def test_every_figure_has_a_title_and_a_name_that_drawing_knows() -> None:
+    from facelens.session import drawing
+
+    known = {
+        "gallery": drawing.GALLERY,
+        "evaluation": drawing.CHARTS,
+        "uncertainty": drawing.UNCERTAINTY,
+        "confidence": drawing.CONFIDENCE,
+        "learners": drawing.LEARNERS,
+        "match": drawing.MATCH,
+        "upgrade": drawing.UPGRADE,
+        "projection": drawing.PROJECTION,
+    }
+    for word, names in known.items():
+        assert DEPICTED[word].names == tuple(names)
+    assert all(title for row in DEPICTED.values() for title in row.titles.values())
+
+
+@pytest.mark.parametrize("word", DEPICTED)
+def test_recipes_give_the_same_files(
+    word: str, workspace: Workspace, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [name for name in DEPICTED[word].names if (word, name) not in SKIPPED]
+    out = project / f"{word}.svg"
+    drawn = depicting.depict(workspace, word, out, which=names)
+    assert len(drawn) >= len(names) - 1, "of so small a gallery nearly everything can be drawn"
+    recipe, places = figure_recipe.recipe_of(workspace, word), []
+    for path in drawn:
+        name = path.stem.removeprefix(f"{word} ") if len(names) > 1 else names[0]
+        places.append(figure_recipe.beside(path))
+        figure_recipe.write(replace(recipe, name=name, format="svg"), places[-1])
+        assert str(project) not in places[-1].read_text(), "places inside the folder are relative"
+    first = [path.read_bytes() for path in drawn]
+    for path in drawn:
+        path.unlink()
+    assert main(["render", *map(str, places), "--strict"]) == 0
+    assert [path.read_bytes() for path in drawn] == first
+    assert capsys.readouterr().out.count("Drawn:") == len(drawn)
+
+
+def test_the_jury_of_a_pair_and_a_map_of_changes(workspace: Workspace, project: Path) -> None:
+    pair = View(pair=(named(workspace, 0), named(workspace, 1)))
+    [jury] = depicting.depict(workspace, "confidence", project / "jury.svg", which=("jury",), view=pair)
+    [changes] = depicting.depict(workspace, "projection", project / "c.svg", view=View(colour=CHANGE))
+    assert jury.stat().st_size > 1000 and "lost" in changes.read_text()
+    for word, name, view, drawn in (
+        ("confidence", "jury", pair, jury),
+        ("projection", "map", View(colour=CHANGE), changes),
+    ):
+        place = figure_recipe.beside(drawn)
+        figure_recipe.write(
+            replace(figure_recipe.recipe_of(workspace, word, view=view), name=name, format="svg"), place
+        )
+        assert main(["render", str(place), "--out", str(project / "again.svg")]) == 0
+        assert (project / "again.svg").read_bytes() == drawn.read_bytes()
+
+
+def test_an_answer_that_gives_a_column_is_worked_out_first(workspace: Workspace) -> None:
+    """The backfill goes by the ensemble's variance where there is one: its recipe knows."""
+    assert figure_recipe.recipe_of(workspace, "upgrade").before == ()
+    answered = questions.answered(workspace, ["uncertainty"])
+    assert figure_recipe.recipe_of(answered, "upgrade").before == ("uncertainty",)
+
+
+def test_of_a_filtered_gallery_the_very_faces_are_drawn(workspace: Workspace) -> None:
+    faces = workspace.faces
+    assert faces is not None
+    some = replace(
+        workspace, selection=Selection(), arrangement=replace(workspace.arrangement, sort="path", descending=True)
+    )
+    kept = figure_recipe.recipe_of(some, "gallery").workspace
+    assert set(kept.selected) == set(archive.names_of(faces, faces.ids)) and kept.fields["arrangement"].sort == "path"
+
+
+def test_size_format_and_place_can_be_others(workspace: Workspace, project: Path) -> None:
+    recipe = figure_recipe.recipe_of(workspace, "evaluation", paper=Paper(dpi=50))
+    place = project / "roc.png.recipe.json"
+    figure_recipe.write(replace(recipe, name="roc"), place)
+    assert main(["render", str(place)]) == 0
+    assert main(["render", str(place), "--format", "svg", "--width", "2"]) == 0
+    assert main(["render", str(place), "--format", "pdf"]) == 0
+    assert (project / "roc.png").read_bytes().startswith(b"\x89PNG")
+    assert 'width="144pt"' in (project / "roc.svg").read_text()[:1500]
+    assert (project / "roc.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_several_recipes_and_one_out_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "a", "b", "--out", "c.svg"]) != 0
+    assert "--out is for one recipe" in capsys.readouterr().err
+
+
+# Strangers
+
+
+@pytest.fixture
+def written(workspace: Workspace, project: Path) -> dict[str, Any]:
+    place = project / "hostile.recipe.json"
+    figure_recipe.write(figure_recipe.recipe_of(workspace, "evaluation"), place)
+    found: dict[str, Any] = json.loads(place.read_text())
+    return found
+
+
+def test_it_comes_back_as_it_was(workspace: Workspace, project: Path) -> None:
+    view = View(side="a", pair=("x/1.png", "y/2.png"), patch=("gallery", 3), focus=("Ada",), cut=0.1)
+    recipe = Recipe("match", "flow", view, Paper(3.5, 300), "pdf", pseudonyms=True, before=("uncertainty",))
+    recipe = replace(recipe, workspace=figure_recipe.recipe_of(workspace, "match").workspace, versions={"python": "3"})
+    place = project / "one.recipe.json"
+    figure_recipe.write(recipe, place)
+    again = figure_recipe.read(place)
+    assert replace(again, workspace=recipe.workspace) == recipe
+    assert archive.same(again.workspace, recipe.workspace)
+
+
+def _at(found: dict[str, Any], path: str, value: object) -> None:
+    *way, last = path.split(".")
+    for key in way:
+        found = found[key]
+    found[last] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("facelens", "workspace"),
+        ("schema", 2),
+        ("schema", "1"),
+        ("figure", []),
+        ("figure.panel", "../../etc"),
+        ("figure.name", "flow"),
+        ("figure.width", 1e9),
+        ("figure.width", "wide"),
+        ("figure.dpi", 10**9),
+        ("figure.dpi", 72.5),
+        ("figure.format", "exe"),
+        ("figure.before", ["everything"]),
+        ("figure.before", "uncertainty"),
+        ("figure.pseudonyms", 1),
+        ("figure.view", "all"),
+        ("figure.view.side", "c"),
+        ("figure.view.pair", ["one"]),
+        ("figure.view.patch", ["eye", 1]),
+        ("figure.view.cut", 7),
+        ("figure.view.focus", ["x" * 10_000]),
+        ("workspace", {}),
+        ("workspace.galleries", [{"place": {"inside": "../../../etc"}}]),
+        ("workspace.models", [{"place": {"outside": "relative"}}]),
+        ("versions", {"numpy": ["1"]}),
+    ],
+)  # fmt: skip
+def test_hostile_recipes_are_refused(
+    path: str, value: object, written: dict[str, Any], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _at(written, path, value)
+    place = project / "hostile.recipe.json"
+    place.write_text(json.dumps(written))
+    before = {one: one.stat().st_mtime_ns for one in project.rglob("*") if "home" not in one.parts}
+    assert main(["render", str(place)]) != 0
+    told = capsys.readouterr().err
+    assert "is no recipe of a figure" in told and "Traceback" not in told
+    assert before == {one: one.stat().st_mtime_ns for one in project.rglob("*") if "home" not in one.parts}
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b"{", b'{"facelens": NaN}', b"\xff\xfe", b"[" * 100_000])
+def test_what_is_no_recipe_at_all(raw: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.recipe.json").write_bytes(raw)
+    assert main(["render", str(tmp_path / "x.recipe.json")]) != 0
+    assert "is no recipe of a figure" in capsys.readouterr().err
+
+
+def test_a_place_that_was_never_opened_is_not_followed(
+    written: dict[str, Any], tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The recipe of somebody else, in another folder: it names pictures and models here."""
+    _at(written, "workspace.galleries", [{"place": {"outside": str(project / "faces")}, "kind": "folders"}])
+    place = tmp_path / "x.recipe.json"
+    place.write_text(json.dumps(written))
+    assert main(["render", str(place)]) != 0
+    told = capsys.readouterr().err
+    assert "never opened on this computer" in told and "--trust" in told
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_strict_draws_nothing_of_other_data(
+    written: dict[str, Any], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written["workspace"]["galleries"][0]["digest"] = "1" * 32
+    place = project / "strict.png.recipe.json"
+    place.write_text(json.dumps(written))
+    assert main(["render", str(place), "--strict"]) != 0 and not (project / "strict.png").exists()
+    capsys.readouterr()
+    assert main(["render", str(place)]) == 0 and (project / "strict.png").exists()
+    assert "Not as it was" in capsys.readouterr().out
+
+
+def test_random_mutants_end_in_a_sentence(written: dict[str, Any], project: Path) -> None:
+    rng = np.random.default_rng(0)
+    raw = json.dumps(written).encode()
+    place = project / "mutant.recipe.json"
+    for _ in range(300):
+        spoiled = bytearray(raw)
+        for at in rng.integers(0, len(spoiled), 3).tolist():
+            spoiled[at] = int(rng.integers(0, 256))
+        place.write_bytes(spoiled)
+        with contextlib.suppress(InputError):  # anything else would escape
+            figure_recipe.read(place)
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("factor", [0.5, 1, 2])
+def test_everything_grows_with_the_width(factor: float, workspace: Workspace, tmp_path: Path) -> None:
+    from PIL import Image
+
+    def drawn(kind: str, paper: Paper) -> bytes:
+        [path] = depicting.depict(workspace, "evaluation", tmp_path / f"x.{kind}", which=("roc",), paper=paper)
+        return path.read_bytes()
+
+    usual = drawn("svg", Paper())
+
+    def size(raw: bytes) -> list[float]:
+        return [float(one) for one in re.findall(rb'(?:width|height)="([0-9.]+)pt"', raw)[:2]]
+
+    wide = size(usual)[0] / 72
+    paper = Paper(width=wide * factor, dpi=100)
+    scaled = drawn("svg", paper)
+    assert np.allclose(size(scaled), np.array(size(usual)) * factor, rtol=1e-4)
+    view = re.compile(rb'viewBox="[^"]+"')
+    assert view.search(scaled).group() == view.search(usual).group() and b"<text" in scaled  # type: ignore[union-attr]
+    pdf = drawn("pdf", paper)
+    box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ([0-9.]+) \]", pdf)
+    assert box is not None and np.allclose(
+        [float(one) for one in box.groups()], np.array(size(usual)) * factor, atol=0.1
+    )
+    assert b"/FontFile2" in pdf, "fonts are inside"
+    drawn("png", paper)
+    with Image.open(tmp_path / "x.png") as image:
+        assert abs(image.width - wide * factor * 100) <= 1
+
+
+def test_a_wall_of_pixels_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="too large"):
+        depicting.depict(workspace, "evaluation", tmp_path / "x.png", which=("roc",), paper=Paper(width=100, dpi=1200))
+    assert os.listdir(tmp_path) == []
