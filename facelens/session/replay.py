@@ -17,13 +17,14 @@ from facelens.errors import FaceLensError, InputError
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, part_of, silent
 from facelens.resources import sample_data
-from facelens.session import archive, folders, match_queries, shelf, tasks
+from facelens.session import archive, folders, match_queries, questions, shelf, tasks
 from facelens.session.archive import SLOTS, Archive, Place
 from facelens.session.workspace import (
     Source,
     Stored,
     Table,
     Workspace,
+    by_variance,
     fitting,
     unique_name,
     with_model_columns,
@@ -223,8 +224,11 @@ class _Replay:
                     self._allowed(Place(Path(file)))
         self._put(**fields, query=archive.face_of(self.workspace.query_faces, self.found.query))
         wanted = self.found.fields.get("arrangement")
-        if wanted is not None:
-            self._put(arrangement=fitting(wanted, self.faces))
+        if wanted is None:
+            return
+        if fitting(wanted, self.faces) != wanted and by_variance(wanted):
+            self.workspace = questions.answered(self.workspace, ["uncertainty"], tick=tick)
+        self._put(arrangement=fitting(wanted, self.faces))
 
 
 def only_needed(found: Archive) -> Archive:

@@ -595,6 +595,11 @@ def fitting(arrangement: Arrangement, faces: FaceSet) -> Arrangement:
     return replace(arrangement, sort=sort, group=group, filter=text)
 
 
+def by_variance(arrangement: Arrangement) -> bool:
+    """Whether the variance of an ensemble has a part in it, which is there only when the ensemble was asked."""
+    return VARIANCE in (arrangement.sort, arrangement.group) or VARIANCE in arrangement.filter.casefold()
+
+
 def _group_ranks(faces: FaceSet, column: str) -> Rows:
     """(N,) the place of each face's group: equal values share one, missing values come last."""
     values = faces.values(column)

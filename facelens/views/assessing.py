@@ -31,8 +31,8 @@ class Assessing:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
 
-    def run(self) -> None:
-        """Answer what is asked of the ensemble now, in the worker."""
+    def run(self, *, line: bool = True) -> None:
+        """Answer what is asked of the ensemble now, in the worker; without `line` the line of refusal stays."""
         workspace = self.desk.workspace
         if reason := assessable(workspace):
             self.desk.tell(reason)
@@ -49,9 +49,9 @@ class Assessing:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE:
-                self._keep(question, job.result)
+                self._keep(question, job.result, line=line)
 
-        self.desk.jobs.submit(request, then=done, partial=lambda value: self._keep(question, value))
+        self.desk.jobs.submit(request, then=done, partial=lambda value: self._keep(question, value, line=line))
 
     def update_query(self, target: str, then: Callable[[Any], None]) -> None:
         """What a new query model changes when the gallery's stored vectors are mapped into its space.
@@ -88,14 +88,14 @@ class Assessing:
 
         self.desk.jobs.submit(request, then=done)
 
-    def _keep(self, question: tuple[object, ...], found: Any) -> None:
+    def _keep(self, question: tuple[object, ...], found: Any, *, line: bool) -> None:
         """Put an answer into the workspace; one to an older question is dropped."""
         workspace = self.desk.workspace
         if not question or question != workspace.ensemble_question or workspace.faces is None:
             return
         changes: dict[str, object] = {"assessed": Assessed(question, found)}
         old = workspace.uncertainty
-        if old is None or old.verification is None:
+        if line and (old is None or old.verification is None):
             changes["refusal"] = first_step(found)
         if old is None:
             changes["faces"] = with_variance(workspace.faces, found)

@@ -20,7 +20,7 @@ from facelens.images import readers
 from facelens.session import archive, match_queries, shelf
 from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Arrangement, fitting
+from facelens.session.workspace import Arrangement, by_variance, fitting
 from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
@@ -282,6 +282,8 @@ class Reopening:
                 self._put(**self._plans(), query=archive.face_of(now.query_faces, self.found.query))
                 self.arrangement = self.found.fields.get("arrangement")
                 self._arrange()
+                if self.arrangement is not None and by_variance(self.arrangement):
+                    self.window.commands.assessing.run(line=False)  # whose column it waits for
             self.window.take_layout(self.found.layout)
         self._tell()
         self._done(self)
