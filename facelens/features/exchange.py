@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -556,8 +556,18 @@ class _Out:
                 tr("{n} vectors belong to faces that are not in this gallery.", n=len(features) - len(rows)),
                 hint=tr("Export with the gallery the vectors were made from."),
             )
+        if faces.disguised:  # in an order that tells nothing
+            place = np.zeros(len(faces), np.int64)
+            place[rows] = np.arange(len(rows))
+            rows = faces.listed(rows)
+            features = features.take(place[rows])
         usable = ~np.isin(features.ids, features.invalid)
         return cls(features, faces, rows, usable, list(faces.paths.take(rows)))
+
+    @property
+    def ids(self) -> Ids:
+        """As they may be told."""
+        return self.faces.told_ids[self.rows]
 
     def identity(self, place: int) -> str:
         return self.faces.identity.name(int(self.rows[place]))
@@ -565,14 +575,21 @@ class _Out:
 
 def write_npz(path: Path, features: FeatureSet, *, faces: FaceSet) -> None:
     """All vectors as one npz, not compressed."""
+    with atomic_write(Path(path)) as stream:
+        put_npz(stream, features, faces=faces)
+
+
+def put_npz(stream: IO[bytes], features: FeatureSet, *, faces: FaceSet) -> None:
+    """Write the same to an open file."""
     out = _Out.of(features, faces)
+    features = out.features
     try:
         names: NDArray[Any] = np.array([name.decode() for name in out.names], "U")
     except UnicodeDecodeError:
         names = np.array(out.names, "S")
     identity = [escaped(out.identity(place)) for place in range(len(out.rows))]
     arrays: dict[str, NDArray[Any]] = {
-        "ids": features.ids,
+        "ids": out.ids,
         "names": names,
         "identity": np.array(identity, "U"),
         "vectors": features.vectors,
@@ -581,8 +598,7 @@ def write_npz(path: Path, features: FeatureSet, *, faces: FaceSet) -> None:
     }
     if features.confidence is not None:
         arrays["confidence"] = features.confidence
-    with atomic_write(Path(path)) as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
 def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tick = silent) -> None:
@@ -591,7 +607,9 @@ def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tic
     import pyarrow.parquet as pq
 
     out = _Out.of(features, faces)
-    vectors, step, root = features.vectors, 1 << 16, str(faces.root.absolute())
+    features, ids = out.features, out.ids
+    vectors, step = features.vectors, 1 << 16
+    root = "" if faces.disguised else f"{escaped(str(faces.root.absolute()))}/"
     exact = not all(_is_text(name) for name in out.names)
     taken = {"id", "path", "path_bytes", "filepath", "identity", "usable", "norm", "vector", "confidence"}
     extra = {f"{name}_" if name in taken else name: column for name, column in faces.columns.items()}
@@ -607,9 +625,9 @@ def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tic
         rows = out.rows[some]
         shown = [escaped(os.fsdecode(name)) for name in out.names[some]]
         columns: dict[str, Any] = {
-            "id": pa.array(features.ids[some]),
+            "id": pa.array(ids[some]),
             "path": pa.array(shown, pa.string()),
-            "filepath": pa.array([f"{escaped(root)}/{name}" for name in shown], pa.string()),
+            "filepath": pa.array([f"{root}{name}" for name in shown], pa.string()),
             "identity": pa.array([escaped(faces.identity.name(row)) or None for row in rows.tolist()], pa.string()),
             "usable": pa.array(out.usable[some]),
             "norm": pa.array(features.norms[some]),
@@ -654,6 +672,7 @@ def write_projector(
     """
     folder = Path(folder)
     out = _Out.of(features, faces)
+    features = out.features
     places = np.flatnonzero(out.usable)
     side = max(1, math.ceil(math.sqrt(len(places))))
     thumb = min(64, SPRITE // side)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
-from facelens.images import doctor, quality, quarantine, readers
+from facelens.images import disguise, doctor, quality, quarantine, readers
 from facelens.images.faceset import Column, FaceSet, Labels, Rows, face_ids
 from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
@@ -146,6 +146,7 @@ def draw_sheet(faces: FaceSet, rows: Rows, out: Path, *, value: str = "", tick: 
     """Draw a contact sheet of the faces at `rows` to a file; the ending says the format."""
     from facelens.figures import sheet
 
+    rows = rows if value in faces.columns else faces.listed(rows)  # an order by names must not be seen
     return sheet.save(sheet.contact_sheet(faces, rows, value=value, tick=tick), out)
 
 
@@ -170,6 +171,8 @@ def build_protocol(
     from facelens.images import builder
 
     tick(0, 2, tr("Choosing pairs"))
+    if faces.disguised:  # who comes first must not follow from the names that are hidden
+        faces = disguise.arranged(faces)
     pairs = builder.build_pairs(faces, folds=folds, per_fold=per_fold, seed=seed)
     tick(1, 2, tr("Writing"))
     write = builder.write_bin if out.suffix == ".bin" else builder.write_pairs_txt
@@ -478,7 +481,7 @@ def write_skipped(out: Path, faces: FaceSet, *, skipped: tuple[tuple[int, str], 
     for face, reason in skipped:
         row = faces.row_of(face)
         if row is not None:
-            writer.writerow([guarded(os.fsdecode(faces.paths[row])), reason])
+            writer.writerow([guarded(os.fsdecode(faces.paths[row])), guarded(faces.said(row, reason))])
     with atomic_write(out) as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 

@@ -16,6 +16,7 @@ from facelens.session import filters, folders
 from facelens.session.actions import assessable
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Assessed, Workspace, with_variance
+from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
@@ -171,9 +172,9 @@ class Assessing:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE:
-                self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+                self.desk.tell(written(self.desk, out))
 
-        self.desk.jobs.submit(request, then=done)
+        self.desk.jobs.submit(leaving(self.desk, request), then=done)
 
 
 def limit_of(workspace: Workspace) -> float:

@@ -20,12 +20,14 @@ from facelens.session.annotations import FLAGGED, REJECTED
 from facelens.session.glance import MODELS, VECTORS
 from facelens.session.jobs import Job, Request, State
 from facelens.session.mark_columns import spoken
+from facelens.session.outgoing import outgoing
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
 from facelens.views.culling import Culling
 from facelens.views.hand import go
 from facelens.views.key_sheet import KeySheet
+from facelens.views.leaving import guise, leaving, stem, written
 from facelens.views.panel import Panel
 from facelens.views.sheets import BuildPairs, LimitsSheet, LocalData
 from facelens.words import plural, tr
@@ -153,6 +155,8 @@ class Commands:
             "figure.export": self._export_figure,
             "figure.copy": self._copy_figure,
             "data.export": self._export_list,
+            "figure.pseudonyms": lambda: window.desk.settle(pseudonyms=not window.desk.settings.pseudonyms),
+            "figure.blur": lambda: window.desk.settle(blur=not window.desk.settings.blur),
             "layout.browse": lambda: window.apply_layout("browse"),
             "layout.match": lambda: window.apply_layout("match"),
             "layout.upgrade": self._upgrade_layout,
@@ -210,6 +214,15 @@ class Commands:
         faces = self.workspace.faces
         assert faces is not None  # the action's condition
         return faces
+
+    @property
+    def stem(self) -> str:
+        """What a file about the gallery is called."""
+        return stem(self.window.desk)
+
+    def _send(self, request: Request, then: Callable[[Job], None]) -> None:
+        """Let something out of the window."""
+        self.window.jobs.submit(leaving(self.window.desk, request), then=then)
 
     def _rows(self) -> Rows:
         """Selected faces in display order, or all shown ones where nothing is selected."""
@@ -317,7 +330,7 @@ class Commands:
 
     def _export_figure(self) -> None:
         name, kind = QFileDialog.getSaveFileName(
-            self.window, tr("Export contact sheet"), f"{self.faces.name}.png", PICTURES
+            self.window, tr("Export contact sheet"), f"{self.stem}.png", PICTURES
         )
         if name:
             self.export_sheet(_with_ending(name, "." + kind.split()[0].lower()))
@@ -333,13 +346,13 @@ class Commands:
             kwargs={"value": workspace.arrangement.sort},
             slot="figure",
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+        self._send(request, lambda job: self._on_exported(job, path))
 
     def _on_exported(self, job: Job, path: Path) -> None:
         if job.state is State.FAILED and job.error is not None:
             self.window.notices.error(job.error, trace=job.trace)
         elif job.state is State.DONE:
-            self.window.statusBar().showMessage(tr("Written to {path}", path=path), 8000)
+            self.window.statusBar().showMessage(written(self.window.desk, path), 8000)
 
     def _copy_figure(self) -> None:
         from facelens.session import folders
@@ -352,7 +365,7 @@ class Commands:
             kwargs={"value": self.workspace.arrangement.sort},
             slot="figure",
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_copied(job, path))
+        self._send(request, lambda job: self._on_copied(job, path))
 
     def _on_copied(self, job: Job, path: Path) -> None:
         if job.state is State.DONE:
@@ -363,7 +376,7 @@ class Commands:
             self.window.notices.error(job.error, trace=job.trace)
 
     def _export_list(self) -> None:
-        suggested = f"{self.faces.name}.csv"
+        suggested = f"{self.stem}.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
             self.export_list(_with_ending(name, ".csv"))
 
@@ -376,7 +389,7 @@ class Commands:
             slot="list",
             place="thread",
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+        self._send(request, lambda job: self._on_exported(job, path))
 
     def _said_faces(self) -> FaceSet:
         """The faces with what was said about them, as far as something was."""
@@ -390,7 +403,7 @@ class Commands:
         self.evaluating.run()
 
     def _export_tables(self) -> None:
-        suggested = f"{self.faces.name}.json"
+        suggested = f"{self.stem}.json"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export tables"), suggested, TABLES)
         if name:
             self.evaluating.export_tables(_with_ending(name, kind.partition("*")[2].rstrip(")") or ".json"))
@@ -398,18 +411,18 @@ class Commands:
     def _copy_latex(self) -> None:
         from facelens.session import tables
 
-        evaluation = self.workspace.evaluation
+        (evaluation,) = outgoing(guise(self.window.desk), self.workspace.evaluation, first=self.faces)
         assert evaluation is not None  # the action's condition
         QGuiApplication.clipboard().setText(tables.latex(evaluation))
         self.window.statusBar().showMessage(tr("Table copied as LaTeX"), 6000)
 
     def _export_policy(self) -> None:
-        suggested = f"{self.faces.name} policy.json"
+        suggested = f"{self.stem} policy.json"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export policy"), suggested, "JSON (*.json)")[0]:
             self.evaluating.export_policy(_with_ending(name, ".json"))
 
     def _export_curves(self) -> None:
-        suggested = f"{self.faces.name} evaluation.png"
+        suggested = f"{self.stem} evaluation.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.evaluating.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
@@ -421,19 +434,19 @@ class Commands:
         self.assessing.run()
 
     def _export_faces(self, *, refused: bool) -> None:
-        suggested = f"{self.faces.name} {'refused' if refused else 'variance'}.csv"
+        suggested = f"{self.stem} {'refused' if refused else 'variance'}.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
             self.assessing.export_faces(_with_ending(name, ".csv"), refused=refused)
 
     def _export_rejection(self) -> None:
-        suggested = f"{self.faces.name} rejection.csv"
+        suggested = f"{self.stem} rejection.csv"
         kinds = "CSV (*.csv);;JSON (*.json)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export curves"), suggested, kinds)
         if name:
             self.assessing.export_curves(_with_ending(name, "." + (kind.split() or ["csv"])[0].lower()))
 
     def _export_uncertainty(self) -> None:
-        suggested = f"{self.faces.name} uncertainty.png"
+        suggested = f"{self.stem} uncertainty.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.assessing.export_figures(_with_ending(name, "." + kind.split()[0].lower()))
@@ -443,20 +456,20 @@ class Commands:
     def _export_parts(self) -> None:
         from facelens.session.part_tables import write_confidence
 
-        suggested = f"{self.faces.name} parts.csv"
+        suggested = f"{self.stem} parts.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
             self._write(_with_ending(name, ".csv"), write_confidence, self.faces, self.workspace.parts)
 
     def _export_study(self) -> None:
         from facelens.session.part_tables import write_study
 
-        suggested, now = f"{self.faces.name} parts.json", self.workspace
+        suggested, now = f"{self.stem} parts.json", self.workspace
         if name := QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, "JSON (*.json)")[0]:
             out = _with_ending(name, ".json")
             self._write(out, write_study, self.faces, now.parts, now.study, now.resolved_parts)
 
     def _export_confidence(self) -> None:
-        suggested = f"{self.faces.name} confidence.png"
+        suggested = f"{self.stem} confidence.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.export_confidence(_with_ending(name, "." + kind.split()[0].lower()))
@@ -483,14 +496,14 @@ class Commands:
     def _export_learners(self) -> None:
         from facelens.session.part_tables import write_learners
 
-        suggested, kinds = f"{self.faces.name} learners.json", "JSON (*.json);;CSV (*.csv)"
+        suggested, kinds = f"{self.stem} learners.json", "JSON (*.json);;CSV (*.csv)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["json"])[0].lower())
             self._write(out, write_learners, self.faces, self.workspace.learners)
 
     def _export_learner_figures(self) -> None:
-        suggested = f"{self.faces.name} learners.png"
+        suggested = f"{self.stem} learners.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.export_learners(_with_ending(name, "." + kind.split()[0].lower()))
@@ -510,7 +523,7 @@ class Commands:
     def _export_ranking(self) -> None:
         from facelens.session.match_tables import write_ranking
 
-        suggested, kinds = f"{self.faces.name} ranking.csv", "CSV (*.csv);;JSON (*.json)"
+        suggested, kinds = f"{self.stem} ranking.csv", "CSV (*.csv);;JSON (*.json)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export ranking"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
@@ -520,7 +533,7 @@ class Commands:
             self._write(out, write_ranking, self.faces, found, now.resolved_match, **asked)
 
     def _export_match(self) -> None:
-        suggested = f"{self.faces.name} match.png"
+        suggested = f"{self.stem} match.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.export_match(_with_ending(name, "." + kind.split()[0].lower()))
@@ -540,7 +553,7 @@ class Commands:
 
     def _export_report(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("A folder for the report")):
-            self.export_report(Path(name) / f"{self.faces.name} upgrade")
+            self.export_report(Path(name) / f"{self.stem} upgrade")
 
     def export_report(self, out: Path) -> None:
         """A folder with a page of everything, figures and tables."""
@@ -551,7 +564,7 @@ class Commands:
         self._write(out, write_report, self.faces, now.upgrade, features=features, **self._upgrade_case())
 
     def _export_upgrade(self) -> None:
-        suggested = f"{self.faces.name} upgrade.png"
+        suggested = f"{self.stem} upgrade.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figures"), suggested, PICTURES)
         if name:
             self.export_upgrade(_with_ending(name, "." + kind.split()[0].lower()))
@@ -565,7 +578,7 @@ class Commands:
     def _export_upgrade_numbers(self) -> None:
         from facelens.session.upgrade_tables import write_upgrade_json
 
-        suggested, now = f"{self.faces.name} upgrade.json", self.workspace
+        suggested, now = f"{self.stem} upgrade.json", self.workspace
         if name := QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, "JSON (*.json)")[0]:
             features = {name: now.features[name] for name in now.upgrade.matrix.models}  # type: ignore[union-attr]
             self._write(_with_ending(name, ".json"), write_upgrade_json, self.faces, now.upgrade, features=features)
@@ -573,14 +586,14 @@ class Commands:
     def _export_flips(self) -> None:
         from facelens.session.upgrade_tables import write_flips
 
-        suggested = f"{self.faces.name} flips.csv"
+        suggested = f"{self.stem} flips.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export flips"), suggested, "CSV (*.csv)")[0]:
             self._write(_with_ending(name, ".csv"), write_flips, self.faces, self.workspace.upgrade)
 
     def _export_order(self) -> None:
         from facelens.session.upgrade_tables import write_order
 
-        suggested = f"{self.faces.name} backfill.csv"
+        suggested = f"{self.stem} backfill.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export order"), suggested, "CSV (*.csv)")[0]:
             order = self._upgrade_case()["order"]
             self._write(_with_ending(name, ".csv"), write_order, self.faces, self.workspace.upgrade, order=order)
@@ -598,7 +611,7 @@ class Commands:
     def _export_points(self) -> None:
         from facelens.session.projection_tables import write_points
 
-        suggested, kinds = f"{self.faces.name} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
+        suggested, kinds = f"{self.stem} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export points"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
@@ -606,7 +619,7 @@ class Commands:
             self._write(out, write_points, self.faces, self.workspace.projection, change=change)
 
     def _export_map(self) -> None:
-        suggested = f"{self.faces.name} map.png"
+        suggested = f"{self.stem} map.png"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export figure"), suggested, PICTURES)
         if name:
             self.export_map(_with_ending(name, "." + kind.split()[0].lower()))
@@ -639,7 +652,7 @@ class Commands:
             slot="build",
             unit=tr("pairs"),
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+        self._send(request, lambda job: self._on_exported(job, path))
 
     # -- views and layouts
 

@@ -22,6 +22,7 @@ from facelens.resources import sample_models, sample_transforms
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Stored, unique_name, with_model_columns
+from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -602,11 +603,11 @@ class Modelling:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE:
-                self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+                self.desk.tell(written(self.desk, out))
                 if then is not None:
                     then(out)
 
-        self.desk.jobs.submit(request, then=done)
+        self.desk.jobs.submit(leaving(self.desk, request), then=done)
 
     # -- A and B
 

@@ -38,6 +38,7 @@ from facelens.views.controls import (
 from facelens.views.evaluating import AT_ONCE, SLOT, Evaluating, plan_changed, seconds
 from facelens.views.evaluation_controls import EvaluationControls
 from facelens.views.frame import Frame, Skeleton
+from facelens.views.leaving import stem
 from facelens.views.listing import Listing, joined_lists, nothing, of_places
 from facelens.views.pairs import PairList
 from facelens.views.panel import Desk, Panel
@@ -417,8 +418,7 @@ class EvaluationPanel(Panel):
             self._show_listing(self._again())
 
     def _on_drawn(self, name: str) -> None:
-        faces, view = self.desk.workspace.faces, self.verification.view
-        suggested = f"{faces.name if faces is not None else ''} {name}.png".strip()
+        view, suggested = self.verification.view, f"{stem(self.desk)} {name}.png"
         path, kind = QFileDialog.getSaveFileName(
             self, tr("Export figure"), suggested, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
         )
