@@ -214,6 +214,17 @@ def known(path: Path) -> bool:
     return path.is_relative_to(sample_data()) or str(path) in _known()[0]
 
 
+def may_open(path: Path, found: Archive, recent: Iterable[str] = ()) -> bool:
+    """Whether a file may open this by itself: it lies inside the file's folder, or the user has had it open before.
+
+    `recent` are galleries of the user's own.
+    """
+    if known(path) or str(path) in recent:
+        return True
+    folder = (origin(found.path) or found.path).parent.resolve()
+    return path.is_relative_to(folder) and path.resolve().is_relative_to(folder)
+
+
 def trust(paths: Iterable[Path]) -> None:
     """The user has chosen these."""
     from facelens.session.archive import Gallery, Place
