@@ -8,6 +8,7 @@ from typing import TypeAlias
 from facelens import __version__
 from facelens.commands import (
     align,
+    collect,
     confidence,
     doctor,
     embed,
@@ -44,6 +45,7 @@ COMMANDS = (
     match,
     rerank,
     project,
+    collect,
     train,
     align,
     models,

@@ -163,13 +163,17 @@ class Disguise:
         return column if codes is None else column.renamed(codes)
 
     def _codes(self, column: str, labels: Labels) -> dict[str, str] | None:
-        """A code for each single word of a column, None where it stays as it is."""
+        """Codes of the single words of a column, None where it stays as it is."""
         single = labels.single
         if column in KEPT or column in self.guise.keep or harmless(single):
             return None
-        order = sorted(single, key=lambda word: self._hash(b"word", _bytes(f"{column}\0{word}")))
+        return self.codes(column, single)
+
+    def codes(self, kind: str, words: Iterable[str]) -> dict[str, str]:
+        """A code for each word: its kind and a number."""
+        order = sorted(words, key=lambda word: self._hash(b"word", _bytes(f"{kind}\0{word}")))
         digits = len(str(len(order)))
-        return {word: f"{column} {number:0{digits}}" for number, word in enumerate(order, 1)}
+        return {word: f"{kind} {number:0{digits}}" for number, word in enumerate(order, 1)}
 
     # -- words
 

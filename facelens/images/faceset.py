@@ -228,6 +228,12 @@ class FaceSet:
         behind = self.behind or self
         return behind.root, behind.paths[row]
 
+    def uncovered(self) -> FaceSet:
+        """The same faces with their pictures as they are on disk; names and columns stay in disguise."""
+        if self.behind is None:
+            return self
+        return replace(self, root=self.behind.root, paths=self.behind.paths, behind=None)
+
     @property
     def disguised(self) -> bool:
         """Whether names and paths are pseudonyms."""

@@ -73,11 +73,11 @@ def check_gallery(faces: FaceSet, *, quarantined: Path | None = None, tick: Tick
 
     `quarantined` is the folder where pictures that crash the decoder are written down.
     """
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         return doctor.diagnose(faces, guard=guard, tick=tick)
 
 
-def _in_worker() -> bool:
+def in_worker() -> bool:
     """Whether this process may end itself when a picture hangs: it will be started anew."""
     return multiprocessing.parent_process() is not None
 
@@ -253,7 +253,7 @@ def embed_gallery(
     encoder, seen, kept = _ready(
         faces, model, root=root, card=card, consents=consents, network=network, threads=threads
     )
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         done = extract.embed(faces, encoder, kept, batch=batch, guard=guard, tick=tick)
         crashing = sum(bool(guard.why(row)) for row in faces.rows_of(np.array([face for face, _ in done.skipped])))
     notes = [note for note in (*seen.notes, done.notice) if note]
@@ -322,7 +322,7 @@ def measure_stability(
     from facelens.features import stability
 
     encoder, seen, kept = _ready(faces, model, root=root, card=card, consents=consents, threads=threads)
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         done = stability.measure(faces, encoder, kept, kind, guard=guard, tick=tick)
     parts = [plural(done.embedded, "{n} face measured", "{n} faces measured")]
     if done.reused:
@@ -578,7 +578,7 @@ def align_gallery(
     """Find the five points of every face that has none, with a detector file; `policy` decides among several faces."""
     from facelens.images import detect
 
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         points, notes = detect.landmarks_for(
             faces, detect.Detector(detector), policy=policy, threads=threads, guard=guard, tick=tick
         )

@@ -201,7 +201,8 @@ class Reopening:
 
     def _open_queries(self) -> None:
         one, faces = self.found.queries, self.desk.workspace.faces
-        if one is None or faces is None or self._why_not(one.place):
+        root = one.options.get("root") if one is not None else None
+        if one is None or faces is None or self._why_not(one.place) or (root and not self.may(Path(root))):
             self._next()
             return
         request = Request(
