@@ -22,7 +22,7 @@ from facelens.words import escaped
 KINDS = ("none", "thumbnails", "originals")
 SMALL = 160  # pixels of the shorter side of a small picture
 EYES = 40  # pixels that stay between the eyes, which is more than networks are shown
-QUALITY = 92  # of a JPEG
+QUALITY = 90  # of a JPEG
 STAND_IN, CELLS = 64, 8  # pixels and cells across
 LETTERS = 100  # of each part of a path
 
@@ -73,7 +73,7 @@ def _small(faces: FaceSet, row: int) -> Given:
 
 def _jpeg(pixels: decode.Picture) -> bytes:
     made = io.BytesIO()
-    Image.fromarray(pixels).save(made, "JPEG", quality=QUALITY, subsampling=0)
+    Image.fromarray(pixels).save(made, "JPEG", quality=QUALITY)
     return made.getvalue()
 
 
@@ -99,7 +99,7 @@ def bare_jpeg(data: bytes) -> bytes | None:
     Tables, frames and scans stay, JFIF without its preview and Adobe's word on colours; all else goes, also what stands
     behind the end. A picture that is to be turned, or whose parts are not as they should be, is not taken apart.
     """
-    if data[:2] != b"\xff\xd8" or decode.orientation(data) != 1:
+    if data[:3] != b"\xff\xd8\xff" or decode.orientation(data) != 1:
         return None
     kept, at = [b"\xff\xd8"], 2
     while at + 4 <= len(data) and data[at] == 0xFF:

@@ -532,7 +532,14 @@ class _Work:
             }[choice.pictures]
         )
         if choice.guise.blur and choice.pictures != "none":
-            said.append(tr("All pictures are blurred; no model can make anything of them."))
+            said.append(
+                tr(
+                    "All pictures are blurred: some nine pixels across are left, so that colours remain and models "
+                    "cannot use them. Whoever has the very same picture can find it again."
+                )
+            )
+        elif self.hidden and choice.pictures != "none":
+            said.append(tr("People can be recognised on the pictures."))
         if choice.vectors and given.features:
             said.append(plural(len(given.features), "Vectors of {n} model.", "Vectors of {n} models."))
         own = [one for one in models if one.place.path.is_relative_to(INSIDE)]

@@ -57,6 +57,7 @@ class Commands:
             "workspace.open": lambda: window.keeping.open_file(),
             "workspace.save": lambda: window.keeping.save(),
             "workspace.save_as": lambda: window.keeping.save_as(),
+            "workspace.collect": self._collect,
             "workspace.earlier": lambda: window.keeping.open_earlier(),
             "match.queries": self._open_queries,
             "gallery.close": lambda: window.opening.close(),
@@ -251,6 +252,11 @@ class Commands:
     def _open_queries(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("Open a folder of queries")):
             self.window.opening.open_queries(Path(name))
+
+    def _collect(self) -> None:
+        from facelens.views.collecting import Collecting
+
+        Collecting(self.window).open()
 
     def _import_scores(self) -> None:
         kinds = tr("Tables") + " (*.csv *.tsv *.txt *.parquet *.pq);;" + tr("All files") + " (*)"
