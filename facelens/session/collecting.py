@@ -101,6 +101,13 @@ class Collection:
     subsets: subsets.Subsets = field(default_factory=subsets.Subsets)
     page: str = ""  # that was in front
 
+    def __post_init__(self) -> None:
+        # It goes to another process, where read-only views of mappings cannot go.
+        said, named = self.annotations, self.subsets
+        plain = replace(said, tags=dict(said.tags), notes=dict(said.notes))
+        object.__setattr__(self, "annotations", plain)
+        object.__setattr__(self, "subsets", subsets.Subsets(dict(named.of), dict(named.aside)))
+
     @classmethod
     def of(cls, workspace: Workspace, *, page: str = "") -> Collection:
         """What is open."""
