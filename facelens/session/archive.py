@@ -184,6 +184,8 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     galleries = [Gallery(Place(one.path), one.kind, dict(one.options)) for one in opened]
     if faces is not None and galleries:
         galleries[0] = replace(galleries[0], name=faces.name, digest=faces.digest)
+    given = {one.card.name for one in workspace.tables if one.card is not None}  # whose vectors the file brings itself
+    stores = {name: one.fingerprint for name, one in workspace.stored.items() if name not in given}
     found = Archive(
         galleries=(*galleries, *kept.galleries),
         queries=_gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None,
@@ -193,7 +195,7 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
             *(Vectors(Place(one.path), one.card, one.weights) for one in workspace.tables if one.card is not None),
             *kept.vectors,
         ),
-        stores={**kept.stores, **{name: one.fingerprint for name, one in workspace.stored.items()}},
+        stores={**kept.stores, **stores},
         fields={name: getattr(workspace, name) for name in FIELDS},
         excluded=(*names_of(faces, workspace.excluded), *kept.excluded),
         selected=(*names_of(faces, selection.ids), *kept.selected),

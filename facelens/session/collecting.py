@@ -469,7 +469,7 @@ class _Work:
             models=models,
             vectors=vectors,
             fields=self._fields({one.card.name for one in (*models, *vectors)}, files, tables),  # type: ignore[attr-defined]
-            selected=archive.names_of(part.inside, part.ids(selection.ids)),
+            selected=archive.names_of(part.inside, np.sort(part.ids(selection.ids))),
             current=_name(part, part.face(selection.current)),
             pair=tuple(_name(part, face) for face in pair) if len(pair) == 2 else None,  # type: ignore[arg-type]
             query=_name(asked, query) if asked is not None else None,
@@ -534,7 +534,7 @@ class _Work:
         said.append(
             {
                 "none": tr("No picture is inside; each face has a drawn tile in its place."),
-                "thumbnails": tr("Large pictures are smaller: the shorter side has {n} pixels.", n=giving.SMALL),
+                "thumbnails": tr("Large pictures are smaller, with {n} pixels or more on the shorter side.", n=giving.SMALL),
                 "originals": tr("Pictures have the size of the originals."),
             }[choice.pictures]
         )

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from facelens.analyses.plan import ALL_PAIRS
+from facelens.features.featureset import FeatureSet
 from facelens.images import decode
 from facelens.images.disguise import QUERIES, Disguise, Guise
 from facelens.images.faceset import FaceSet, Labels
@@ -151,6 +152,9 @@ class _Told:
     def of(self, value: Any) -> Any:
         if isinstance(value, FaceSet):
             return self.disguise.faces(value)
+        if isinstance(value, FeatureSet):  # those that are mapped from disk know where they lie
+            arrays = value.norms, value.confidence, value.invalid
+            return FeatureSet(value.ids, value.vectors, self.of(value.provenance), *arrays)
         if isinstance(value, Mapping):
             return _kept(value, {name: self.of(one) for name, one in value.items()})
         named = isinstance(value, tuple) and hasattr(value, "_fields")

@@ -47,7 +47,7 @@ WIDTH, LINE = 600, 15  # pixels of the sheet, and of a line of small words
 ZIP = "zip (*.zip)"
 PICTURES = {
     "none": ("None", "A drawn tile stands for each face. Vectors are then what others work with."),
-    "thumbnails": ("Small", "Large ones get 160 pixels on the shorter side; models can still use them."),
+    "thumbnails": ("Small", "Large ones get some 160 pixels on the shorter side; models can still use them."),
     "originals": ("Originals", "As large as they are here."),
 }
 
@@ -190,6 +190,7 @@ class CollectSheet(QDialog):
         self._later = Later(self)
         self._later.done.connect(self._show_example)
         self.pictures.changed.connect(self._show)
+        self.key.textChanged.connect(self._show)
         for box in (self.vectors, self.models, self.pseudonyms, self.words, self.blur):
             box.toggled.connect(self._show)
         self._show()
