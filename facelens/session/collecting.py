@@ -29,14 +29,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens import __version__
 from facelens.analyses.plan import ALL_PAIRS
 from facelens.errors import InputError
 from facelens.files import atomic_write
 from facelens.images import builder, detect, giving, quarantine
 from facelens.images.decode import PictureError
 from facelens.images.disguise import GALLERY, QUERIES, Disguise, Guise
-from facelens.images.faceset import Behind, FaceSet, Ids, Labels, Rows
+from facelens.images.faceset import Behind, FaceSet, Ids, Rows
 from facelens.images.protocol import Pairs, Protocol
 from facelens.progress import Tick, part_of, silent
 from facelens.resources import sample_data
@@ -46,7 +45,6 @@ from facelens.session.archive import (
     FIELDS,
     FILES,
     SLOTS,
-    SUFFIX,
     Archive,
     Gallery,
     Layout,
@@ -55,17 +53,17 @@ from facelens.session.archive import (
     Table,
     Vectors,
 )
+from facelens.session.collect_words import MANIFEST, README, WORKSPACE, readme, told_of
 from facelens.session.selection import Selection
 from facelens.session.tasks import in_worker
 from facelens.session.workspace import Workspace, attributes
-from facelens.words import escaped, plural, tr
+from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from facelens.features.card import Card
     from facelens.features.featureset import FeatureSet
 
-WORKSPACE = f"workspace{SUFFIX}"
-README, MANIFEST, PAIRS = "README.txt", "manifest.csv", "pairs.txt"
+PAIRS = "pairs.txt"
 DATE = (1980, 1, 1, 0, 0, 0)  # of every entry, so that the same things are the same bytes
 MEASURED = ("width", "height", "channels", "bytes")  # columns that the doctor makes anew of what it finds
 BLOCK = 1 << 20  # bytes that are copied at once
@@ -158,7 +156,7 @@ def collect(
     if not len(given.kept):
         raise InputError(tr("All faces are excluded, so there is nobody to send."), hint=tr("Take some back first."))
     with atomic_write(out) as file, zipfile.ZipFile(file, "w", allowZip64=True) as zipped:
-        work = _Work(given, choice, zipped, quarantined)
+        work = Work(given, choice, zipped, quarantined)
         said = work.write(tick)
     return Collected(out, out.stat().st_size, len(work.gallery.inside), said)
 
@@ -191,17 +189,12 @@ def own_models(given: Collection) -> tuple[Model, ...]:
     return tuple(one for one in given.models if not _comes_along(one.place.path))
 
 
-def licence(card: Card) -> str:
-    """What may be done with a model, as its card says."""
-    return escaped(card.licence) or tr("licence not stated")
-
-
 def _comes_along(path: Path) -> bool:
     return Path(os.path.abspath(path)).is_relative_to(sample_data())
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """One gallery in the zip."""
 
     faces: FaceSet  # as it is open
@@ -228,7 +221,7 @@ class _Part:
         return int(self.inside.ids[self.place[row]]) if row is not None and self.place[row] >= 0 else None
 
 
-class _Work:
+class Work:
     """One zip while it is written."""
 
     def __init__(self, given: Collection, choice: Choice, zipped: zipfile.ZipFile, quarantined: Path | None) -> None:
@@ -256,10 +249,10 @@ class _Work:
         vectors = self._vectors(later) if choice.vectors else ()
         models, files = self._models(later)
         found = self._archive(tables, vectors, models, files)
-        told = archive.document(found, INSIDE) | {"saved": ""}
-        self._put(WORKSPACE, json.dumps(told, indent=1, allow_nan=False).encode("ascii"))
-        said = self._said(models)
-        self._put(README, ("\n".join(self._readme(said)) + "\n").encode("utf-8", "backslashreplace"))
+        document = archive.document(found, INSIDE) | {"saved": ""}
+        self._put(WORKSPACE, json.dumps(document, indent=1, allow_nan=False).encode("ascii"))
+        said = told_of(self, {one.card.name for one in models}, [one.card for one in models if _inside(one)])
+        self._put(README, ("\n".join(readme(self, said)) + "\n").encode("utf-8", "backslashreplace"))
         tick(1, 1)
         return said
 
@@ -280,7 +273,7 @@ class _Work:
 
     # -- galleries
 
-    def _gallery(self, faces: FaceSet, rows: Rows, folder: str, done: int, total: int, tick: Tick) -> _Part:
+    def _gallery(self, faces: FaceSet, rows: Rows, folder: str, done: int, total: int, tick: Tick) -> Part:
         told = self.disguise.faces(faces)
         stems = giving.stems(told.paths.take(rows))
         changed = sum(_bare(path) != stem for path, stem in zip(told.paths.take(rows), stems, strict=True))
@@ -302,7 +295,7 @@ class _Work:
         inside = self._inside(told, np.array(kept, np.int64), folder, paths, np.array(scales))
         with self._entry(f"{folder}/{MANIFEST}", packed=True) as stream:
             builder.put_list(stream, _with_points(inside), np.arange(len(inside)))
-        return _Part(faces, inside, np.array(kept, np.int64), unread, 0 if self.hidden else changed)
+        return Part(faces, inside, np.array(kept, np.int64), unread, 0 if self.hidden else changed)
 
     def _pictures(
         self, faces: FaceSet, told: FaceSet, rows: Rows, order: Sequence[int]
@@ -478,7 +471,7 @@ class _Work:
             layout=Layout(page=given.page),
         )
 
-    def _place(self, part: _Part, folder: str) -> Gallery:
+    def _place(self, part: Part, folder: str) -> Gallery:
         options = {"path": "path", "identity": "identity", "root": str(INSIDE / folder)}
         return Gallery(Place(INSIDE / folder / MANIFEST), "manifest", options, part.inside.name, part.inside.digest)
 
@@ -522,101 +515,14 @@ class _Work:
             of = {codes[name]: ids for name, ids in of.items()}
         return subsets.Subsets(of)
 
-    # -- words
 
-    def _said(self, models: tuple[Model, ...]) -> tuple[str, ...]:
-        """What is inside and what is not, a sentence each."""
-        given, choice, part = self.given, self.choice, self.gallery
-        people = plural(len(part.inside.identity.names), "{n} person", "{n} people")
-        said = [tr("{faces} of {people}.", faces=plural(len(part.inside), "{n} face", "{n} faces"), people=people)]
-        if self.asking is not None:
-            said.append(plural(len(self.asking.inside), "{n} query.", "{n} queries."))
-        said.append(
-            {
-                "none": tr("No picture is inside; each face has a drawn tile in its place."),
-                "thumbnails": tr("Large pictures are smaller, with {n} pixels or more on the shorter side.", n=giving.SMALL),
-                "originals": tr("Pictures have the size of the originals."),
-            }[choice.pictures]
-        )
-        if choice.guise.blur and choice.pictures != "none":
-            said.append(
-                tr(
-                    "All pictures are blurred: some nine pixels across are left, so that colours remain and models "
-                    "cannot use them. Whoever has the very same picture can find it again."
-                )
-            )
-        elif self.hidden and choice.pictures != "none":
-            said.append(tr("People can be recognised on the pictures."))
-        if choice.vectors and given.features:
-            said.append(plural(len(given.features), "Vectors of {n} model.", "Vectors of {n} models."))
-        own = [one for one in models if one.place.path.is_relative_to(INSIDE)]
-        said += [tr("Model {name}: {licence}.", name=escaped(one.card.name), licence=licence(one.card)) for one in own]
-        if self.hidden:
-            said += self._hidden()
-        left = len(given.faces) - len(given.kept)
-        if left:
-            said.append(plural(left, "{n} excluded face is left out.", "{n} excluded faces are left out."))
-        unread = part.unread + (self.asking.unread if self.asking is not None else 0)
-        if unread:
-            words = "{n} picture could not be read and is left out.", "{n} pictures could not be read and are left out."
-            said.append(plural(unread, *words))
-        if part.renamed:
-            words = "{n} picture has another name.", "{n} pictures have other names, which every system can have."
-            said.append(plural(part.renamed, *words))
-        missing = [one for one in given.models if one.card.name not in {there.card.name for there in models}]
-        if missing:
-            words = "The file of {n} model is not inside.", "The files of {n} models are not inside."
-            said.append(plural(len(missing), *words))
-        return (*said, *self.notes)
-
-    def _hidden(self) -> list[str]:
-        """What pseudonyms stand for, and what may still tell something."""
-        columns = self.given.faces.columns
-        text = [name for name in attributes(self.given.faces) if isinstance(columns[name], Labels)]
-        coded = [name for name in text if not self._same(name)]
-        said = [tr("People, pictures and the gallery have pseudonyms; what pictures said of themselves is removed.")]
-        if coded:
-            said.append(tr("Text became codes or was left out in: {names}.", names=", ".join(map(escaped, coded))))
-        marked = self.given.annotations.tags or self.given.annotations.notes or self.given.subsets
-        if marked and self.choice.words:
-            said.append(tr("Notes, and names of tags and subsets, are as they were written."))
-        elif marked:
-            said.append(tr("Notes are left out; tags and subsets have numbers for names."))
-        return [*said, tr("Filters and the places of files on this computer are left out.")]
-
-    def _same(self, name: str) -> bool:
-        inside, here = self.gallery.inside.columns.get(name), self.given.faces.columns[name]
-        return isinstance(inside, Labels) and isinstance(here, Labels) and {*inside.names} <= {*here.names}
-
-    def _readme(self, said: Sequence[str]) -> list[str]:
-        lines = [
-            tr("Faces collected with FaceLens {version}", version=__version__),
-            "",
-            tr("Unzip all of it into a folder, then open {file} in FaceLens (File, Open workspace).", file=WORKSPACE),
-            "",
-            *(f"- {line}" for line in said),
-            "",
-            tr("What is where"),
-            f"  {WORKSPACE}  " + tr("how the faces were looked at: plans, selection, flags, ratings, tags, subsets"),
-            f"  {self.folder}/{MANIFEST}  " + tr("a row for each face: path, identity, columns"),
-        ]
-        if self.choice.vectors and self.given.features:
-            lines += [
-                "  vectors/  " + tr("npz files: names, identity, vectors, norms"),
-                "",
-                tr(
-                    "Vectors are biometric data: whoever has the model can compare them with pictures of people. "
-                    "Pseudonyms and blurring do not change that."
-                ),
-            ]
-        if not self.hidden:
-            lines += ["", tr("Names are as they were: share it only with those who may know them.")]
-        return lines
-
-
-def _name(part: _Part, face: int | None) -> str | None:
+def _name(part: Part, face: int | None) -> str | None:
     found = archive.names_of(part.inside, np.array([face], np.int64)) if face is not None else ()
     return found[0] if found else None
+
+
+def _inside(model: Model) -> bool:
+    return model.place.path.is_relative_to(INSIDE)
 
 
 def _with_points(faces: FaceSet) -> FaceSet:

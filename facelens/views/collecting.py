@@ -28,6 +28,7 @@ from facelens.images.decode import PictureError
 from facelens.images.disguise import Disguise, Guise
 from facelens.images.quarantine import Again
 from facelens.session import collecting, folders
+from facelens.session.collect_words import licence
 from facelens.session.collecting import Choice, Collected, Collection
 from facelens.session.jobs import Job, Request, State
 from facelens.views import theme
@@ -282,7 +283,7 @@ class CollectSheet(QDialog):
         if not self._models:
             along = bool(self.given.models)
             return tr("The models in use come with FaceLens.") if along else tr("No model is loaded.")
-        return _listed([f"{escaped(one.card.name)}: {collecting.licence(one.card)}" for one in self._models]) + "."
+        return _listed([f"{escaped(one.card.name)}: {licence(one.card)}" for one in self._models]) + "."
 
 
 def _listed(names: list[str], most: int = 4) -> str:
