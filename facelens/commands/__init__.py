@@ -8,6 +8,7 @@ from typing import TypeAlias
 from facelens import __version__
 from facelens.commands import (
     align,
+    collect,
     confidence,
     doctor,
     embed,
@@ -46,6 +47,7 @@ COMMANDS = (
     rerank,
     project,
     render,
+    collect,
     train,
     align,
     models,

@@ -19,6 +19,7 @@ def add(commands: Commands) -> None:
     command.add_argument("gallery", type=Path)
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help=tr("the manifest, a CSV file"))
     detector_arguments(command, required=True)
+    work.disguise_arguments(command, pictures=False)
     command.set_defaults(run=run)
 
 
@@ -31,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     faces = aligned(open_gallery(arguments.gallery).faces, arguments)
     assert faces.landmarks is not None
-    write_list(arguments.out, faces.with_columns(detect.as_columns(faces.landmarks)), np.arange(len(faces)))
+    (told,) = work.outgoing(arguments, faces.with_columns(detect.as_columns(faces.landmarks)))
+    write_list(arguments.out, told, np.arange(len(told)))
     print(tr("The manifest is {path}.", path=arguments.out))
     return 0
 

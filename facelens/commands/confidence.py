@@ -29,6 +29,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--drop", type=values.numbers, default=(), metavar="4,9", help=tr("parts that do not vote"))
     command.add_argument("--pair", nargs=2, default=(), metavar="PICTURE", help=tr("also how the parts vote on these"))
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("all faces, part by part"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     names = parts.part_stores(arguments, most=1)
     opened = vectors.open_stores(names, cache=stores.store_root(arguments.root), gallery=arguments.gallery)
-    report = confidence_of(
+    found = confidence_of(
         opened,
         parts.parts_plan(arguments, show=arguments.show, match=arguments.match, far=arguments.far),
         drop=arguments.drop,
@@ -47,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         resamples=arguments.resamples,
         tick=work.Line(tr("Looking at parts")),
     )
+    (report,) = work.outgoing(arguments, found)
     for line in report.lines():
         print(line)
     if arguments.csv:

@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
     align.detector_arguments(command, required=False)
     command.add_argument("--batch", type=int, default=32)
     command.add_argument("--threads", type=int, default=None, help=tr("processor cores (default: all)"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -63,9 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     for line in done.notes:
         print(line)
     print(tr("Store: {path}", path=done.store))
+    (told,) = work.outgoing(arguments, faces)
     if arguments.skipped:
-        tasks.write_skipped(arguments.skipped, faces, skipped=done.skipped)
+        tasks.write_skipped(arguments.skipped, told, skipped=done.skipped)
     if arguments.export:
-        tasks.export_vectors(done.features(faces), faces, arguments.export, tick=work.Line(tr("Writing")))
+        tasks.export_vectors(done.features(faces), told, arguments.export, tick=work.Line(tr("Writing")))
         print(tr("Vectors written to {path}.", path=arguments.export))
     return 0

@@ -64,6 +64,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--latex", type=Path, metavar="FILE", help=tr("also the main table as LaTeX"))
     command.add_argument("--policy", type=Path, metavar="FILE", help=tr("also the thresholds for --policy-far as JSON"))
     command.add_argument("--policy-far", type=values.rate, default=1e-3, help=tr("default: 1e-3"))
+    work.disguise_arguments(command, pictures=False)
     command.set_defaults(run=run)
 
 
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     from facelens.analyses.evaluation import evaluate_both
     from facelens.analyses.plan import ALL_PAIRS, PARTS, Plan
     from facelens.session import policy, reports, tables, vectors
+    from facelens.session.outgoing import Sentences
 
     if arguments.query_gallery and not arguments.query:
         raise InputError(tr("--query-gallery is given without --query."), hint=tr("Give the store of the queries too."))
@@ -88,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         query_gallery=arguments.query_gallery,
     )
     test = None if arguments.all_pairs else opened.protocol
-    said: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "parts": arguments.only and tuple(part for part in PARTS if part in arguments.only),
         "fars": arguments.far and tuple(sorted(set(arguments.far), reverse=True)),
         "rule": arguments.rule,
@@ -108,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         flip=not arguments.no_flip,
         detector_score=not arguments.no_detector_score,
         keep_norm=not arguments.unit_length,
-        **{name: value for name, value in said.items() if value is not None},
+        **{name: value for name, value in asked.items() if value is not None},
     )
     second = opened.features[1] if len(opened.features) > 1 else None
     found = evaluate_both(
@@ -121,7 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
         searching=opened.searching,
         tick=work.Line(tr("Evaluating")),
     )
-    for line in (*opened.notes, *reports.lines(found, faces=opened.faces)):
+    faces, found, said = work.outgoing(arguments, opened.faces, found, Sentences(opened.notes))
+    for line in (*said.lines, *reports.lines(found, faces=faces)):
         print(line)
     for out, write in (
         (arguments.json, tables.write_json),
@@ -129,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         (arguments.latex, tables.write_latex),
     ):
         if out:
-            write(out, found, faces=opened.faces)
+            write(out, found, faces=faces)
     if arguments.policy:
         policy.write_policy(arguments.policy, found, target=arguments.policy_far)
     return 0

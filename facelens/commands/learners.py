@@ -18,6 +18,7 @@ def add(commands: Commands) -> None:
     parts.part_arguments(command, models=tr("embed --gallery with this (and a baseline) instead of giving a STORE"))
     command.add_argument("--baseline", metavar="STORE", help=tr("an undivided model, cut into as many slices"))
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("all queries with the rank of each learner"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -30,9 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.baseline:
         names.append(arguments.baseline)
     opened = vectors.open_stores(names, cache=stores.store_root(arguments.root), gallery=arguments.gallery)
-    report = learners_of(
+    found = learners_of(
         opened, parts.parts_plan(arguments), resamples=arguments.resamples, tick=work.Line(tr("Looking at learners"))
     )
+    (report,) = work.outgoing(arguments, found)
     for line in report.lines():
         print(line)
     if arguments.csv:

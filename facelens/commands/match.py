@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the figures: NAME.pdf, .svg or .png"))
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("the shortlist before and after"))
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers, with the plans of two faces"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -63,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = "" if queries is None else queries.file_name(0)
     subject = Subject(faces, found.searched, plan, home, name)
     report = match_report.MatchReport(subject, found, top=arguments.top, notes=tuple(said))
+    report, _ = work.outgoing(arguments, report, queries)  # whose names are hidden too
+    faces, found, name = report.subject.faces, report.found, report.subject.name
     for line in report.lines():
         print(line)
     if arguments.csv:

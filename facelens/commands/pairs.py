@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from facelens.commands import work
 from facelens.words import tr
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ def add(commands: Commands) -> None:
         "--per-fold", type=int, default=300, help=tr("genuine pairs in a fold, and as many impostor pairs")
     )
     command.add_argument("--seed", type=int, default=0)
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from facelens.session.tasks import build_protocol, open_gallery
 
-    faces = open_gallery(arguments.gallery).faces
+    (faces,) = work.outgoing(arguments, open_gallery(arguments.gallery).faces)
     written = build_protocol(
         faces, arguments.out, folds=arguments.folds, per_fold=arguments.per_fold, seed=arguments.seed
     )

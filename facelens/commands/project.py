@@ -57,6 +57,7 @@ def add(commands: Commands) -> None:
         metavar="FILE",
         help=tr("points: .csv, .parquet, .npz; figure: .png, .svg, .pdf; again for more"),
     )
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     from facelens.figures.sheet import FORMATS
     from facelens.session import ensembles, folders
     from facelens.session.drawing import draw_projection
+    from facelens.session.outgoing import Sentences
     from facelens.session.projection_tables import TABLES, write_points
 
     figures = tuple(f".{kind}" for kind in FORMATS)
@@ -102,7 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
         anew=arguments.anew,
         tick=work.Line(tr("Laying out")),
     )
-    for line in (*gathered.notes, sentence(found), *(one for one in found.notes if one != found.agreement)):
+    faces, found, said = work.outgoing(arguments, faces, found, Sentences(gathered.notes))
+    for line in (*said.lines, sentence(found), *(one for one in found.notes if one != found.agreement)):
         print(line)
     for line in _moved(faces, found):
         print(line)

@@ -32,15 +32,19 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--strict", action="store_true", help=tr("draw nothing where the data is not what it was")
     )
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     from facelens.figures.sheet import Paper
     from facelens.session import archive, depicting, figure_recipe, questions
 
     if arguments.out is not None and len(arguments.recipe) > 1:
         raise InputError(tr("--out is for one recipe."), hint=tr("Render them one by one, or leave --out."))
+    hidden = work.guise(arguments)
     recipes = [(path, figure_recipe.read(path)) for path in arguments.recipe]
     last: tuple[Recipe, Workspace] | None = None  # recipes of one workspace share what is worked out
     for path, recipe in recipes:
@@ -58,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
             which=(recipe.name,),
             view=recipe.view,
             paper=Paper(arguments.width or recipe.paper.width, arguments.dpi or recipe.paper.dpi),
+            guise=replace(hidden, blur=hidden.blur or recipe.blur),
             tick=work.Line(tr("Drawing")),
         )
         print(tr("Drawn: {names}", names=escaped(str(drawn[0]))))

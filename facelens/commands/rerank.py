@@ -46,6 +46,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers but those of single queries"))
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the curves: NAME.pdf, .svg or .png"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -72,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         tick=work.Line(tr("Searching")),
     )
     report = match_report.RerankReport(faces, sweep, plan, grid, notes=(*notes, *asking.notes))
+    report, _ = work.outgoing(arguments, report, asking.queries)
+    faces, sweep = report.faces, report.sweep
     for line in report.lines():
         print(line)
     if arguments.json:

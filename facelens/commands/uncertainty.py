@@ -82,6 +82,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--curve", type=Path, metavar="FILE", help=tr("the errors that are left: NAME.csv or .json"))
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers about the ensemble"))
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the charts: NAME.pdf, .svg or .png"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -111,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = ensembles.planned(gathered, wanted, files=arguments.transform)
     folder, tick = folders.cache() / "transforms", work.Line(tr("Assessing"))
     found = ensembles.assessed(gathered, plan, folder=folder, tick=tick)
-    report = UncertaintyReport(
+    made = UncertaintyReport(
         gathered.faces,
         found,
         plan,
@@ -120,11 +121,13 @@ def run(arguments: argparse.Namespace) -> int:
         update=ensembles.updated(gathered, plan, folder=folder, tick=tick) if gathered.update else None,
         notes=gathered.notes,
     )
+    (report,) = work.outgoing(arguments, made)
+    faces, found = report.faces, report.found
     for line in report.lines():
         print(line)
     for out, only in ((arguments.csv, None), (arguments.refused, report.refused)):
         if out:
-            refusals.write_faces(out, gathered.faces, found, limit=report.limit, only=only)
+            refusals.write_faces(out, faces, found, limit=report.limit, only=only)
     if arguments.curve:
         refusals.write_curves(arguments.curve, found)
     if arguments.json:
@@ -132,9 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.figure:
         from facelens.session.drawing import draw_uncertainty
 
-        work.tell_figures(
-            draw_uncertainty(arguments.figure, gathered.faces, found, step=report.step, lower=found.lower)
-        )
+        work.tell_figures(draw_uncertainty(arguments.figure, faces, found, step=report.step, lower=found.lower))
     return 0
 
 

@@ -74,6 +74,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("searches and pairs that are lost or gained"))
     command.add_argument("--backfill", type=Path, metavar="FILE", help=tr("the gallery, first to be embedded first"))
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the figures: NAME.pdf, .svg or .png"))
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -104,10 +105,12 @@ def run(arguments: argparse.Namespace) -> int:
     faces, features = gathered.faces, gathered.features
     folder = folders.cache() / "transforms"
     found = upgrading.study(faces, plan, features=features, folder=folder, tick=work.Line(tr("Comparing")))
+    people = upgrading.pictured(faces, found, features) if arguments.report or arguments.figure else None
     report = UpgradeReport(faces, found, order=arguments.order, features=features, notes=gathered.notes)
+    report, people = work.outgoing(arguments, report, people)
+    faces, found, features = report.faces, report.found, report.features
     for line in report.lines():
         print(line)
-    people = upgrading.pictured(faces, found, features) if arguments.report or arguments.figure else None
     if arguments.json:
         report.write_json(arguments.json)
     if arguments.csv:

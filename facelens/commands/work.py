@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
+    from facelens.images.disguise import Guise
     from facelens.progress import Tick
 
 Result = TypeVar("Result")
@@ -30,6 +32,40 @@ def apart(call: Callable[..., Result], *arguments: object, tick: Tick, **named: 
         named["quarantined"] = book
     request = Request(call.__name__, call, arguments, named, again=Again(book))
     return run_apart(request, tick=tick)  # type: ignore[return-value]
+
+
+def disguise_arguments(command: argparse.ArgumentParser, *, pictures: bool = True) -> None:
+    """For commands that write files: in what disguise; `pictures` where there are any in them."""
+    command.add_argument(
+        "--pseudonyms", action="store_true", help=tr("people and pictures have other names, P0001 and P0001/001")
+    )
+    if pictures:
+        command.add_argument("--blur", action="store_true", help=tr("nobody can be made out on pictures"))
+    command.add_argument(
+        "--key", default="", metavar="WORDS", help=tr("the same words, the same pseudonyms (default: others each time)")
+    )
+    command.add_argument(
+        "--keep",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help=tr("columns of text that stay readable under pseudonyms (default: split and role)"),
+    )
+
+
+def guise(arguments: argparse.Namespace) -> Guise:
+    """What is to be hidden."""
+    from facelens.images.disguise import Guise
+
+    blur = getattr(arguments, "blur", False)
+    return Guise(arguments.pseudonyms, blur, arguments.key, tuple(arguments.keep))
+
+
+def outgoing(arguments: argparse.Namespace, *values: Any) -> tuple[Any, ...]:
+    """What is written and printed, in the disguise that is asked for."""
+    from facelens.session.outgoing import outgoing
+
+    return outgoing(guise(arguments), *values)
 
 
 def tell_figures(written: Sequence[Path]) -> None:

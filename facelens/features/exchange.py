@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,8 @@ SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".tsv", ".safetensors")
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "feats", "feat", "emb", "x")
 NAMES = ("path", "paths", "filepath", "names", "name", "filenames", "filename", "files", "file", "image", "images")
 IDS = ("id", "ids", "face_id")
-IDENTITY = "identity"
+IDENTITY, CONFIDENCE = "identity", "confidence"
+PARTS = 4096  # numbers of confidence of a face
 LINE = 1 << 22  # longest line of vectors as text
 SHOWN = 3  # names in a sentence
 SPRITE = 8192  # pixels that the projector takes
@@ -61,6 +62,7 @@ class Vectors:
     names: tuple[str, ...] | None = None
     ids: Ids | None = None
     identities: tuple[str, ...] | None = None  # who each shows, "" = not said; None where the file has no such column
+    confidence: Floats | None = None  # (N, S) where the file says how sure the model was
 
     def __post_init__(self) -> None:
         told = self.ids if self.ids is not None else self.names
@@ -149,7 +151,7 @@ def read(path: Path, *, names: Path | None = None, tick: Tick = silent) -> Vecto
         beside = names or (None if found.names else _names_beside(path))
         if beside is not None:
             listed, ids = _names_of(Path(beside), len(found))
-            return Vectors(found.source, found.vectors, listed, ids)
+            return Vectors(found.source, found.vectors, listed, ids, confidence=found.confidence)
     return found
 
 
@@ -234,7 +236,10 @@ def _read_npz(path: Path, stream: BinaryIO, size: int) -> Vectors:
     except (ValueError, KeyError, OverflowError) as error:
         raise _refused(path, tr("is not a whole npz file"), details=str(error)) from None
     rows = {name: array for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind == "f"}
+    sure = rows.pop(CONFIDENCE, None) if len(rows) > 1 else None
     chosen = _one_of(path, rows, VECTORS)
+    if sure is not None and (len(sure) != len(rows[chosen]) or not 0 < sure.shape[1] <= PARTS):
+        raise _refused(path, tr("has a confidence that does not belong to its vectors"))
     names, ids = None, None
     listed = {name.lower(): array for name, array in arrays.items() if array.ndim == 1}
     for name in NAMES:
@@ -248,7 +253,8 @@ def _read_npz(path: Path, stream: BinaryIO, size: int) -> Vectors:
     identities = None
     if people is not None and people.dtype.kind in "US" and len(people) == len(rows[chosen]):
         identities = tuple(os.fsdecode(v) if isinstance(v, bytes) else str(v) for v in people.tolist())
-    return Vectors(escaped(path.name), _usable(path, rows[chosen]), names, ids, identities)
+    known = None if sure is None else _usable(path, sure)
+    return Vectors(escaped(path.name), _usable(path, rows[chosen]), names, ids, identities, known)
 
 
 def _one_of(path: Path, found: Mapping[str, object], wanted: Sequence[str]) -> str:
@@ -504,13 +510,14 @@ def join(vectors: Vectors, faces: FaceSet, *, by_order: bool = False, model: str
         norms = np.sqrt(np.einsum("nd,nd->n", found, found, dtype=np.float64)).astype(np.float32)
     good = np.isfinite(norms) & (norms > 1e-12)
     ids_good, found, norms = ids[good], np.ascontiguousarray(found[good]), norms[good]
-    for array in (ids_good, found, norms):
+    sure = None if vectors.confidence is None else np.ascontiguousarray(vectors.confidence[by_face][good])
+    for array in (ids_good, found, norms, *([] if sure is None else [sure])):
         array.flags.writeable = False
     state = hashlib.sha256(np.ascontiguousarray(ids_good).data)
     state.update(found.data)
     provenance = Provenance(state.hexdigest(), model or Path(vectors.source).stem)
     return Joined(
-        FeatureSet(ids_good, found, provenance, norms, None, ids[~good]),
+        FeatureSet(ids_good, found, provenance, norms, sure, ids[~good]),
         vectors,
         faces,
         without_face=np.flatnonzero(row_of == NONE),
@@ -556,8 +563,18 @@ class _Out:
                 tr("{n} vectors belong to faces that are not in this gallery.", n=len(features) - len(rows)),
                 hint=tr("Export with the gallery the vectors were made from."),
             )
+        if faces.disguised:  # in an order that tells nothing
+            place = np.zeros(len(faces), np.int64)
+            place[rows] = np.arange(len(rows))
+            rows = faces.listed(rows)
+            features = features.take(place[rows])
         usable = ~np.isin(features.ids, features.invalid)
         return cls(features, faces, rows, usable, list(faces.paths.take(rows)))
+
+    @property
+    def ids(self) -> Ids:
+        """As they may be told."""
+        return self.faces.told_ids[self.rows]
 
     def identity(self, place: int) -> str:
         return self.faces.identity.name(int(self.rows[place]))
@@ -565,14 +582,21 @@ class _Out:
 
 def write_npz(path: Path, features: FeatureSet, *, faces: FaceSet) -> None:
     """All vectors as one npz, not compressed."""
+    with atomic_write(Path(path)) as stream:
+        put_npz(stream, features, faces=faces)
+
+
+def put_npz(stream: IO[bytes], features: FeatureSet, *, faces: FaceSet) -> None:
+    """Write the same to an open file."""
     out = _Out.of(features, faces)
+    features = out.features
     try:
         names: NDArray[Any] = np.array([name.decode() for name in out.names], "U")
     except UnicodeDecodeError:
         names = np.array(out.names, "S")
     identity = [escaped(out.identity(place)) for place in range(len(out.rows))]
     arrays: dict[str, NDArray[Any]] = {
-        "ids": features.ids,
+        "ids": out.ids,
         "names": names,
         "identity": np.array(identity, "U"),
         "vectors": features.vectors,
@@ -581,8 +605,7 @@ def write_npz(path: Path, features: FeatureSet, *, faces: FaceSet) -> None:
     }
     if features.confidence is not None:
         arrays["confidence"] = features.confidence
-    with atomic_write(Path(path)) as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
 def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tick = silent) -> None:
@@ -591,7 +614,9 @@ def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tic
     import pyarrow.parquet as pq
 
     out = _Out.of(features, faces)
-    vectors, step, root = features.vectors, 1 << 16, str(faces.root.absolute())
+    features, ids = out.features, out.ids
+    vectors, step = features.vectors, 1 << 16
+    root = "" if faces.disguised else f"{escaped(str(faces.root.absolute()))}/"
     exact = not all(_is_text(name) for name in out.names)
     taken = {"id", "path", "path_bytes", "filepath", "identity", "usable", "norm", "vector", "confidence"}
     extra = {f"{name}_" if name in taken else name: column for name, column in faces.columns.items()}
@@ -607,9 +632,9 @@ def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tic
         rows = out.rows[some]
         shown = [escaped(os.fsdecode(name)) for name in out.names[some]]
         columns: dict[str, Any] = {
-            "id": pa.array(features.ids[some]),
+            "id": pa.array(ids[some]),
             "path": pa.array(shown, pa.string()),
-            "filepath": pa.array([f"{escaped(root)}/{name}" for name in shown], pa.string()),
+            "filepath": pa.array([f"{root}{name}" for name in shown], pa.string()),
             "identity": pa.array([escaped(faces.identity.name(row)) or None for row in rows.tolist()], pa.string()),
             "usable": pa.array(out.usable[some]),
             "norm": pa.array(features.norms[some]),
@@ -654,6 +679,7 @@ def write_projector(
     """
     folder = Path(folder)
     out = _Out.of(features, faces)
+    features = out.features
     places = np.flatnonzero(out.usable)
     side = max(1, math.ceil(math.sqrt(len(places))))
     thumb = min(64, SPRITE // side)

@@ -69,6 +69,13 @@ class FeatureSet:
         found = (known[at] == ids) & ~np.isin(ids, self.invalid)
         return order[at[found]], found
 
+    def take(self, rows: Rows) -> FeatureSet:
+        """The vectors at `rows`, in that order."""
+        confidence = None if self.confidence is None else self.confidence[rows]
+        ids = self.ids[rows]
+        kept = self.invalid[np.isin(self.invalid, ids)]
+        return FeatureSet(ids, self.vectors[rows], self.provenance, self.norms[rows], confidence, kept)
+
     def unit(self, ids: Ids) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """(n, D) unit vectors of the ids that have one, and which of `ids` those are."""
         rows, found = self.rows_of(ids)

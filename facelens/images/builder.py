@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote_from_bytes
 
 import numpy as np
@@ -157,22 +158,27 @@ def _impostor(members: list[NDArray[np.int64]], need: int, rng: np.random.Genera
 
 def write_pairs_txt(path: Path, faces: FaceSet, pairs: Pairs) -> None:
     """Write pairs.txt: LFW's form where the names allow it (Name/Name_0001.jpg), else with paths (see readers.lfw)."""
+    with atomic_write(path) as stream:
+        put_pairs(stream, faces, pairs)
+
+
+def put_pairs(stream: IO[bytes], faces: FaceSet, pairs: Pairs) -> None:
+    """Write the same to an open file."""
     order = np.lexsort((np.arange(len(pairs)), ~pairs.same, pairs.fold))  # LFW counts folds by lines
     both, same, fold = pairs.pairs[order], pairs.same[order], pairs.fold[order]
     numbers = _lfw_names(faces, np.unique(both))
     counts = {(int(f), bool(s)): int(((fold == f) & (same == s)).sum()) for f in np.unique(fold) for s in (True, False)}
     even = len(set(counts.values())) == 1
     folds = len(np.unique(fold))
-    with atomic_write(path) as stream:
-        if even:
-            stream.write(b"%d\t%d\n" % (folds, next(iter(counts.values()))))
-        for (a, b), truth in zip(both.tolist(), same.tolist(), strict=True):
-            if numbers is None or not even:
-                stream.write(b"%s\t%s\t%d\n" % (_quoted(faces.paths[a]), _quoted(faces.paths[b]), truth))
-            elif truth:
-                stream.write(b"%s\t%d\t%d\n" % (*numbers[a], numbers[b][1]))
-            else:
-                stream.write(b"%s\t%d\t%s\t%d\n" % (*numbers[a], *numbers[b]))
+    if even:
+        stream.write(b"%d\t%d\n" % (folds, next(iter(counts.values()))))
+    for (a, b), truth in zip(both.tolist(), same.tolist(), strict=True):
+        if numbers is None or not even:
+            stream.write(b"%s\t%s\t%d\n" % (_quoted(faces.paths[a]), _quoted(faces.paths[b]), truth))
+        elif truth:
+            stream.write(b"%s\t%d\t%d\n" % (*numbers[a], numbers[b][1]))
+        else:
+            stream.write(b"%s\t%d\t%s\t%d\n" % (*numbers[a], *numbers[b]))
 
 
 _LFW = re.compile(rb"^(?:.*/)?([^/\s]+)/\1_(\d{4,})\.[A-Za-z0-9]+$")
@@ -253,26 +259,32 @@ def guarded(cell: str) -> str:
 def write_list(path: Path, faces: FaceSet, rows: Rows, *, raw: bool = False) -> None:
     """Write the faces at `rows` as CSV: path (exact bytes), readable path, identity and all columns.
 
-    Paths count from the list's own folder where the gallery lies in or below it, else they are absolute. Text is
-    guarded against being run as a formula; `raw` leaves it as it is, and leaves out the readable column.
+    Paths count from the list's own folder where the gallery lies in or below it, else they are absolute; pseudonyms
+    stand for themselves, in their order. Text is guarded against being run as a formula; `raw` leaves it as it is, and
+    leaves out the readable column.
     """
     path = Path(path)
-    prefix = _prefix(path.parent.resolve(), faces)
+    prefix = b"" if faces.disguised else _prefix(path.parent.resolve(), faces)
+    with atomic_write(path) as stream:
+        put_list(stream, faces, faces.listed(rows), prefix=prefix, raw=raw)
+
+
+def put_list(stream: IO[bytes], faces: FaceSet, rows: Rows, *, prefix: bytes = b"", raw: bool = False) -> None:
+    """Write the same to an open file; `prefix` stands before the paths."""
     names = list(faces.columns)
     safe = (lambda cell: cell) if raw else guarded
-    with atomic_write(path) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
-        writer = csv.writer(text)
-        writer.writerow(["path", *([] if raw else ["readable"]), "identity", *(safe(name) for name in names)])
-        for row in rows.tolist():
-            key = os.fsdecode(prefix + faces.paths[row])
-            cells = [safe(key)] + ([] if raw else [safe(escaped(key))]) + [safe(faces.identity.name(row))]
-            for name in names:
-                column = faces.columns[name]
-                cells.append(safe(column.name(row)) if isinstance(column, Labels) else _number(column[row]))
-            writer.writerow(cells)
-        text.flush()
-        text.detach()
+    text = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="")
+    writer = csv.writer(text)
+    writer.writerow(["path", *([] if raw else ["readable"]), "identity", *(safe(name) for name in names)])
+    for row in rows.tolist():
+        key = os.fsdecode(prefix + faces.paths[row])
+        cells = [safe(key)] + ([] if raw else [safe(escaped(key))]) + [safe(faces.identity.name(row))]
+        for name in names:
+            column = faces.columns[name]
+            cells.append(safe(column.name(row)) if isinstance(column, Labels) else _number(column[row]))
+        writer.writerow(cells)
+    text.flush()
+    text.detach()
 
 
 def _number(value: float | int) -> str:

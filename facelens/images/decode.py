@@ -33,6 +33,7 @@ _ENDINGS = b"jpg jpeg jpe jfif png bmp dib webp gif tif tiff pgm ppm pbm pnm jp2
 SUFFIXES = frozenset(b"." + ending for ending in _ENDINGS.split())
 LIMIT_BYTES = 1 << 30
 BACKDROP = 127  # grey under transparent pixels: neutral for the eye and for networks alike
+BLURRED = 9  # pixels across that are left of a blurred picture
 LONGEST = 4  # a thumbnail's longer side is at most this many times its size; the middle is kept
 
 # Pillow's own limit only warns and cannot be raised for one call; `_refuse_large` comes before every decoding.
@@ -97,51 +98,70 @@ def thumbnail(path: str | bytes | os.PathLike[Any], size: int, *, limit_megapixe
     return _small(load(path), size, name=_shown(path), limit_megapixels=limit_megapixels)
 
 
-def header(path: str | bytes | os.PathLike[Any]) -> Header:
+def header(path: str | bytes | os.PathLike[Any], *, name: str = "") -> Header:
     """Size and format, without decoding; a file that has a good header may still be broken further on."""
-    name = _shown(path)
-    with _opened(path) as stream:
+    name = name or _shown(path)
+    with _opened(path, name) as stream:
         length = os.fstat(stream.fileno()).st_size
         return _header(stream, name=name, length=length)
 
 
 def read_face(faces: FaceSet, row: int, *, limit_megapixels: float = 0, into: Picture | None = None) -> Picture:
     """The picture of one face, wherever it lies: in a file of its own or inside a container. `into` as for `read`."""
-    if not faces.embedded:
-        return read(faces.path(row), limit_megapixels=limit_megapixels, into=into)
-    pixels = _stored_pixels(faces, row)
-    return (
-        pixels
-        if pixels is not None
-        else decode(face_bytes(faces, row), name=_face(faces, row), limit_megapixels=limit_megapixels, into=into)
-    )
+    pixels = _stored_pixels(faces, row) if faces.embedded else None
+    if pixels is None:
+        data = _stored_bytes(faces, row)
+        pixels = decode(data, name=_face(faces, row), limit_megapixels=limit_megapixels, into=into)
+    return _shown_as(faces, pixels)
 
 
 def thumbnail_face(faces: FaceSet, row: int, size: int) -> Picture:
     """`thumbnail` of one face, wherever it lies."""
-    if not faces.embedded:
-        return thumbnail(faces.path(row), size)
-    pixels = _stored_pixels(faces, row)
+    pixels = _stored_pixels(faces, row) if faces.embedded else None
     if pixels is not None:
-        return np.asarray(_reduced(Image.fromarray(pixels), size))
-    return _small(face_bytes(faces, row), size, name=_face(faces, row), limit_megapixels=0)
+        return _shown_as(faces, np.asarray(_reduced(Image.fromarray(pixels), size)))
+    return _shown_as(faces, _small(_stored_bytes(faces, row), size, name=_face(faces, row), limit_megapixels=0))
+
+
+def _shown_as(faces: FaceSet, pixels: Picture) -> Picture:
+    return blurred(pixels) if faces.behind is not None and faces.behind.blur else pixels
+
+
+def blurred(pixels: Picture) -> Picture:
+    """The picture with no more left of it than a thumbnail of BLURRED pixels has: nobody can be made out."""
+    high, wide = pixels.shape[:2]
+    scale = BLURRED / min(high, wide)
+    if scale >= 1:
+        return pixels
+    few = (max(1, round(wide * scale)), max(1, round(high * scale)))
+    longest = LONGEST * BLURRED  # of a strip too, no more is left than that
+    few = (min(few[0], longest), min(few[1], longest))
+    least = Image.fromarray(pixels).resize(few, Image.Resampling.BOX)
+    return np.asarray(least.resize((wide, high), Image.Resampling.BICUBIC))
 
 
 def header_face(faces: FaceSet, row: int) -> Header:
     """`header` of one face, wherever it lies."""
     if not faces.embedded:
-        return header(faces.path(row))
+        return header(faces.path(row), name=_face(faces, row))
     pixels = _stored_pixels(faces, row)
     if pixels is not None:
         return Header(pixels.shape[1], pixels.shape[0], "RGB", "array", pixels.nbytes)
-    data = face_bytes(faces, row)
-    return header_of(data, name=_face(faces, row))
+    return header_of(_stored_bytes(faces, row), name=_face(faces, row))
 
 
 def face_bytes(faces: FaceSet, row: int) -> bytes:
-    """The encoded picture of one face, exactly as it is stored."""
+    """The encoded picture of one face, exactly as it is stored; of a disguised one the pixels alone, as PNG."""
+    if faces.behind is None:
+        return _stored_bytes(faces, row)
+    made = io.BytesIO()
+    Image.fromarray(read_face(faces, row)).save(made, "PNG")
+    return made.getvalue()
+
+
+def _stored_bytes(faces: FaceSet, row: int) -> bytes:
     if not faces.embedded:
-        return load(faces.path(row))
+        return load(faces.path(row), name=_face(faces, row))
     stored, place = _place(faces, row)
     try:
         return stored.read(place)
@@ -150,11 +170,12 @@ def face_bytes(faces: FaceSet, row: int) -> bytes:
 
 
 def _place(faces: FaceSet, row: int) -> tuple[container.Container, int]:
-    name, _, place = faces.paths[row].rpartition(b"/")
+    root, path = faces.stored(row)
+    name, _, place = path.rpartition(b"/")
     try:
-        return container.index(faces.root / os.fsdecode(name)), int(place)
+        return container.index(root / os.fsdecode(name)), int(place)
     except OSError as error:
-        raise _from_os(error, escaped(os.fsdecode(name))) from error
+        raise _from_os(error, _face(faces, row) if faces.disguised else escaped(os.fsdecode(name))) from error
     except InputError as error:
         raise PictureError(error.message, hint=error.hint, details=error.details) from error
 
@@ -165,22 +186,21 @@ def _stored_pixels(faces: FaceSet, row: int) -> Picture | None:
     shape = stored.shapes.get(place)
     if shape is None:
         return None
-    data = face_bytes(faces, row)
+    data = _stored_bytes(faces, row)
     if len(data) != shape[0] * shape[1] * shape[2]:
         raise PictureError(tr("{name} is damaged and could not be decoded.", name=_face(faces, row)))
     return np.frombuffer(data, np.uint8).reshape(shape)
 
 
 def _face(faces: FaceSet, row: int) -> str:
-    return escaped(os.fsdecode(faces.paths[row]))
+    return escaped(os.fsdecode(faces.paths[row])) if faces.embedded else faces.file_name(row)
 
 
 def _shown(path: str | bytes | os.PathLike[Any]) -> str:
     return escaped(os.path.basename(os.fsdecode(path)))
 
 
-def _opened(path: str | bytes | os.PathLike[Any]) -> io.BufferedReader:
-    name = _shown(path)
+def _opened(path: str | bytes | os.PathLike[Any], name: str) -> io.BufferedReader:
     try:
         # Not blocking: a named pipe with a picture's name must not hang the program.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -196,10 +216,10 @@ def _opened(path: str | bytes | os.PathLike[Any]) -> io.BufferedReader:
     return os.fdopen(handle, "rb")
 
 
-def load(path: str | bytes | os.PathLike[Any]) -> bytes:
+def load(path: str | bytes | os.PathLike[Any], *, name: str = "") -> bytes:
     """The bytes of a picture's file; refuses what is no file, is empty or is larger than any picture."""
-    name = _shown(path)
-    with _opened(path) as stream:
+    name = name or _shown(path)
+    with _opened(path, name) as stream:
         if os.fstat(stream.fileno()).st_size > LIMIT_BYTES:
             raise PictureError(tr("{name} is larger than 1 GB and was not opened.", name=name), reason="too large")
         try:

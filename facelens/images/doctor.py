@@ -469,7 +469,7 @@ def as_json(diagnosis: Diagnosis, faces: FaceSet) -> dict[str, object]:
                 "severity": finding.severity,
                 "message": finding.message,
                 "count": len(finding.ids),
-                "ids": finding.ids.tolist(),
+                "ids": faces.told_ids[rows].tolist() if faces.disguised else finding.ids.tolist(),
                 "group": finding.group.tolist(),
                 "paths": [escaped(os.fsdecode(faces.paths[row])) for row in rows],
                 "details": list(finding.details),

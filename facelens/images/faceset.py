@@ -62,6 +62,21 @@ class Labels:
         """(C,) rows per name."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names)).astype(np.int64)
 
+    @property
+    def single(self) -> list[str]:
+        """The single names, each once."""
+        return list(self.names)
+
+    def renamed(self, names: Mapping[str, str]) -> Labels:
+        """The column with other names for all its single ones, no two of them alike."""
+        return self._recoded([names[name] for name in self.names])
+
+    def _recoded(self, names: Sequence[str]) -> Labels:
+        order = sorted(range(len(names)), key=names.__getitem__)
+        rank = np.empty(len(names) + 1, np.int32)
+        rank[order], rank[-1] = np.arange(len(names)), -1  # what is missing, -1, stays so
+        return Labels(rank[self.codes], tuple(names[code] for code in order))
+
     def take(self, rows: Rows) -> Labels:
         """The column at `rows`; names that no longer occur are dropped."""
         codes = self.codes[rows]
@@ -87,7 +102,7 @@ def face_ids(keys: Iterable[bytes], *, source: str = "") -> Ids:
     return (np.frombuffer(raw, "<u8") & np.uint64(0x7FFF_FFFF_FFFF_FFFF)).astype(np.int64)
 
 
-def _path_order(keys: list[bytes]) -> NDArray[np.int64] | None:
+def path_order(keys: list[bytes]) -> NDArray[np.int64] | None:
     """(N,) place of each path among all, None where they are sorted already."""
     if all(a <= b for a, b in pairwise(keys)):
         return None
@@ -106,6 +121,20 @@ class Opened:
 
 
 @dataclass(frozen=True, eq=False)
+class Behind:
+    """What faces in disguise hide (see `disguise`): where their pictures lie, and whether these come out blurred."""
+
+    root: Path
+    paths: Packed
+    blur: bool = False
+    digest: str = ""  # what stands for the digest of the set; "": names are as they are
+
+    def take(self, rows: Rows) -> Behind:
+        """The same of some of the faces."""
+        return replace(self, paths=self.paths.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
 class FaceSet:
     """The faces of one gallery. Everything is read-only; methods that change return a new FaceSet."""
 
@@ -119,6 +148,7 @@ class FaceSet:
     path_order: NDArray[np.int64] | None = None  # place of each row in path order; None: the rows are in that order
     embedded: bool = False  # pictures lie inside one container file (insightface .bin); see decode.read_face
     opened: Opened | None = None  # None where it was put together of several
+    behind: Behind | None = None  # of faces in disguise: names and paths are pseudonyms, or pictures blurred
 
     @classmethod
     def build(
@@ -148,7 +178,7 @@ class FaceSet:
                 tr("{name} lists the picture {path} twice.", name=name, path=shown),
                 hint=tr("Remove one of the two rows."),
             )
-        order = _path_order(list(packed))
+        order = path_order(list(packed))
         made = cls(name, root, packed, Labels.of(identities), dict(columns or {}), landmarks, ids, order, embedded)
         for label, column in {"identity": made.identity, **made.columns}.items():
             if len(column) != len(ids):
@@ -181,6 +211,7 @@ class FaceSet:
             self.path_order,
             self.embedded,
             self.opened,
+            self.behind,
         )
         return FaceSet, fields
 
@@ -189,16 +220,57 @@ class FaceSet:
 
     def path(self, row: int) -> Path:
         """The picture's place on disk; exact bytes, also where they are no text."""
-        return self.root / os.fsdecode(self.paths[row])
+        root, inside = self.stored(row)
+        return root / os.fsdecode(inside)
+
+    def stored(self, row: int) -> tuple[Path, bytes]:
+        """The folder of the gallery and the picture's path inside, as they are on disk also where that is not told."""
+        behind = self.behind or self
+        return behind.root, behind.paths[row]
+
+    def uncovered(self) -> FaceSet:
+        """The same faces with their pictures as they are on disk; names and columns stay in disguise."""
+        if self.behind is None:
+            return self
+        return replace(self, root=self.behind.root, paths=self.behind.paths, behind=None)
+
+    @property
+    def disguised(self) -> bool:
+        """Whether names and paths are pseudonyms."""
+        return self.behind is not None and bool(self.behind.digest)
 
     def file_name(self, row: int) -> str:
-        """The last part of the path, fit to be shown."""
-        return escaped(os.fsdecode(self.paths[row].rsplit(b"/", 1)[-1]))
+        """The last part of the path, fit to be shown; of a pseudonym all of it, for its last part is a mere number."""
+        path = self.paths[row]
+        return escaped(os.fsdecode(path if self.disguised else path.rsplit(b"/", 1)[-1]))
+
+    def said(self, row: int, text: str) -> str:
+        """A sentence about a face as it may be told: the name of its file is the one it goes by here."""
+        if not self.disguised:
+            return text
+        path = escaped(os.fsdecode(self.stored(row)[1]))
+        for real in (path, path.rpartition("/")[2]):
+            text = text.replace(real, self.file_name(row))
+        return text
 
     def label(self, row: int) -> str:
         """What to call the face in a caption: its identity, else its file name."""
         name = self.identity.name(row)
         return escaped(name).replace("_", " ") if name else self.file_name(row)
+
+    @cached_property
+    def told_ids(self) -> Ids:
+        """(N,) the ids that may be written to files: an id follows from the path, so those of disguised faces may not.
+
+        What is written instead is what the faces have when they are read again under their pseudonyms.
+        """
+        return face_ids(self.paths) if self.disguised else self.ids
+
+    def listed(self, rows: Rows) -> Rows:
+        """Rows in an order that may be told: as given, but by pseudonym where that is all that may be known."""
+        if not self.disguised:
+            return rows
+        return rows[sorted(range(len(rows)), key=list(self.paths.take(rows)).__getitem__)]
 
     @cached_property
     def _by_id(self) -> tuple[Ids, Rows]:
@@ -243,6 +315,7 @@ class FaceSet:
             landmarks=None if self.landmarks is None else self.landmarks[rows],
             ids=self.ids[rows],
             path_order=rows if self.path_order is None else self.path_order[rows],
+            behind=None if self.behind is None else self.behind.take(rows),
         )
 
     def with_columns(self, columns: Mapping[str, Column]) -> FaceSet:
@@ -299,6 +372,8 @@ class FaceSet:
     @cached_property
     def digest(self) -> str:
         """Fingerprint of who is in the set and under which name; equal sets give equal results."""
+        if self.behind is not None and self.behind.digest:
+            return self.behind.digest
         state = hashlib.sha256(self.ids.tobytes())
         state.update(self.identity.codes.tobytes())
         state.update("\0".join(self.identity.names).encode("utf-8", "surrogateescape"))

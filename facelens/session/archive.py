@@ -110,6 +110,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Vectors:
+    """A file with the vectors of a model, where they do not lie in the cache: of a workspace that was sent."""
+
+    place: Place
+    card: Card
+    weights: str = ""  # SHA-256 of the model's file
+
+
+@dataclass(frozen=True)
 class Layout:
     """How the window was laid out: name of the layout, Qt's own bytes, the page in front, the size of thumbnails."""
 
@@ -130,6 +139,7 @@ class Archive:
     queries: Gallery | None = None
     tables: tuple[Table, ...] = ()
     models: tuple[Model, ...] = ()
+    vectors: tuple[Vectors, ...] = ()
     stores: Mapping[str, str] = field(default_factory=dict)  # fingerprint of the vectors of each model
     fields: Mapping[str, Any] = field(default_factory=dict)  # of the workspace: plans, operating point, models by name
     excluded: tuple[str, ...] = ()
@@ -151,7 +161,7 @@ class Archive:
     def places(self) -> tuple[Place, ...]:
         """Everything it points at."""
         galleries = (*self.galleries, *((self.queries,) if self.queries is not None else ()))
-        things = (one.place for one in (*galleries, *self.tables, *self.models))
+        things = (one.place for one in (*galleries, *self.tables, *self.models, *self.vectors))
         roots = (Place(Path(one.options["root"])) for one in galleries if "root" in one.options)
         files = (Place(Path(file)) for name in FILES for _, file in getattr(self.fields.get(name), "files", ()))
         return (*things, *roots, *files)
@@ -174,12 +184,18 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     galleries = [Gallery(Place(one.path), one.kind, dict(one.options)) for one in opened]
     if faces is not None and galleries:
         galleries[0] = replace(galleries[0], name=faces.name, digest=faces.digest)
+    given = {one.card.name for one in workspace.tables if one.card is not None}  # whose vectors the file brings itself
+    stores = {name: one.fingerprint for name, one in workspace.stored.items() if name not in given}
     found = Archive(
         galleries=(*galleries, *kept.galleries),
         queries=_gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None,
-        tables=(*(Table(Place(one.path), one.kind) for one in workspace.tables), *kept.tables),
+        tables=(*(Table(Place(one.path), one.kind) for one in workspace.tables if one.card is None), *kept.tables),
         models=(*(Model(Place(one.path), one.sha256, one.card) for one in workspace.models), *kept.models),
-        stores={**kept.stores, **{name: one.fingerprint for name, one in workspace.stored.items()}},
+        vectors=(
+            *(Vectors(Place(one.path), one.card, one.weights) for one in workspace.tables if one.card is not None),
+            *kept.vectors,
+        ),
+        stores={**kept.stores, **stores},
         fields={name: getattr(workspace, name) for name in FIELDS},
         excluded=(*names_of(faces, workspace.excluded), *kept.excluded),
         selected=(*names_of(faces, selection.ids), *kept.selected),
@@ -314,6 +330,10 @@ def document(found: Archive, folder: Path) -> Document:
         "models": [
             {"place": _said(one.place.path, folder), "sha256": one.sha256, "card": one.card.as_json()}
             for one in found.models
+        ],
+        "vectors": [
+            {"place": _said(one.place.path, folder), "weights": one.weights, "card": one.card.as_json()}
+            for one in found.vectors
         ],
         "stores": dict(found.stores),
         "state": state,
@@ -476,6 +496,7 @@ class _Reader:
             queries=self._try(lambda: self._one_gallery(found.get("queries")), None),
             tables=self._each(found, "tables", self._table, most=64),
             models=self._each(found, "models", self._model, most=256),
+            vectors=self._each(found, "vectors", self._vectors, most=256),
             stores=self._try(lambda: _texts(found.get("stores", {}), "stores"), {}),
             fields=self._fields(self._object(found, "state")),
             excluded=self._try(lambda: _names(found.get("excluded", []), "excluded"), ()),
@@ -541,10 +562,15 @@ class _Reader:
     def _model(self, found: Document, where: str) -> Model:
         from facelens.features.card import Card
 
-        sha256 = text(found.get("sha256"), f"{where}.sha256", longest=64)
-        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
-            raise Misfit(f"{where}.sha256 is {shown(sha256)}")
+        sha256 = _sha256(found.get("sha256"), f"{where}.sha256")
         return Model(self._place(found.get("place"), f"{where}.place"), sha256, Card.from_json(found.get("card")))
+
+    def _vectors(self, found: Document, where: str) -> Vectors:
+        from facelens.features.card import Card
+
+        place, weights = self._place(found.get("place"), f"{where}.place"), found.get("weights", "")
+        weights = _sha256(weights, f"{where}.weights") if weights else ""
+        return Vectors(place, Card.from_json(found.get("card")), weights)
 
     def _place(self, found: object, where: str) -> Place:
         said = _mapping(found, where)
@@ -601,6 +627,13 @@ class _Reader:
                 raise Misfit(f"{at}.files are not pairs")
             said["files"] = [[of, str(self._place(place, f"{at}.files").path)] for of, place in pairs]
         return from_plain(cls, said, at)
+
+
+def _sha256(found: object, where: str) -> str:
+    said = text(found, where, longest=64)
+    if len(said) != 64 or not set(said) <= set("0123456789abcdef"):
+        raise Misfit(f"{where} is {shown(said)}")
+    return said
 
 
 def _mapping(found: object, where: str) -> Document:

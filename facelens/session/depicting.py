@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from facelens.errors import FaceLensError, InputError
+from facelens.images.disguise import Guise
 from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.progress import Tick, silent
 from facelens.session import actions, drawing, questions
 from facelens.session.archive import face_of
 from facelens.session.listing import standing
+from facelens.session.outgoing import outgoing
 from facelens.session.workspace import Workspace
 from facelens.words import tr
 
@@ -83,9 +85,13 @@ def depict(
     which: Sequence[str] = (),
     view: View | None = None,
     paper: Paper | None = None,
+    guise: Guise | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """Draw figures of a panel, all by default, without a window: what is not answered yet is worked out here."""
+    """Draw figures of a panel, all by default, without a window: what is not answered yet is worked out here.
+
+    `guise` says what is to be hidden.
+    """
     row, view = DEPICTED[panel], view or View()
     which = tuple(which) or row.names
     workspace = questions.answered(workspace, row.answers(frozenset(which), view), tick=tick)
@@ -93,6 +99,7 @@ def depict(
         raise InputError(reason)
     given, named = row.arguments(workspace, view)
     named |= row.hold(workspace, view, tick)
+    given, named = outgoing(guise or Guise(), given, named, first=workspace.faces)
     return row.draw(out, *given, **named, which=which, paper=paper, tick=tick)
 
 

@@ -57,6 +57,7 @@ def draw_gallery(
     """Draw the faces at `rows` in their order, each with its number of a column `value`."""
     from facelens.figures.sheet import contact_sheet
 
+    rows = rows if value in faces.columns else faces.listed(rows)  # an order by names must not be seen
     return _written(out, which, lambda name, tick: contact_sheet(faces, rows, value=value, tick=tick), tick, paper)
 
 

@@ -18,10 +18,13 @@ from facelens.analyses.plan import VARIANCE
 from facelens.errors import FaceLensError, InputError
 from facelens.figures.sheet import FORMATS, Paper
 from facelens.files import atomic_write
+from facelens.images.disguise import Guise
+from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, silent
 from facelens.session import archive
 from facelens.session.archive import Archive, Document
 from facelens.session.depicting import DEPICTED, View, rows_of
+from facelens.session.outgoing import outgoing
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.questions import QUESTIONS
 from facelens.session.replay import only_needed, versions
@@ -45,14 +48,15 @@ class Recipe:
     view: View = field(default_factory=View)
     paper: Paper = field(default_factory=Paper)
     format: str = "png"
-    pseudonyms: bool = False  # who is shown is not named
-    blur: bool = False  # and cannot be recognised
+    blur: bool = False  # who is shown cannot be recognised; under pseudonyms there is no recipe, it names pictures
     before: tuple[str, ...] = ()  # of questions.QUESTIONS: what was answered before and gave the faces a column
     workspace: Archive = field(default_factory=Archive)
     versions: Mapping[str, str] = field(default_factory=dict)  # what it was made with
 
 
-def recipe_of(workspace: Workspace, panel: str, *, view: View | None = None, paper: Paper | None = None) -> Recipe:
+def recipe_of(
+    workspace: Workspace, panel: str, *, view: View | None = None, paper: Paper | None = None, blur: bool = False
+) -> Recipe:
     """The recipe of a panel's figures as they are now; `name` and `format` are set for each file."""
     found = only_needed(archive.taken(workspace))
     if panel == "gallery" and workspace.faces is not None:  # its very faces: by then a filter may see others
@@ -60,8 +64,8 @@ def recipe_of(workspace: Workspace, panel: str, *, view: View | None = None, pap
         found = replace(found, selected=archive.names_of(workspace.faces, workspace.faces.ids[rows]))
     before = ("uncertainty",) if workspace.faces is not None and VARIANCE in workspace.faces.columns else ()
     return Recipe(
-        panel, DEPICTED[panel].names[0], view or View(), paper or Paper(), before=before, workspace=found,
-        versions=versions(),
+        panel, DEPICTED[panel].names[0], view or View(), paper or Paper(), blur=blur, before=before,
+        workspace=found, versions=versions(),
     )  # fmt: skip
 
 
@@ -74,9 +78,15 @@ def draw(
     which: Sequence[str],
     paper: Paper,
     recipe: Recipe | None = None,
+    guise: Guise | None = None,
+    first: FaceSet | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """Draw figures of a panel with what `depicting` gathered for them, and write the recipe of each beside it."""
+    """Draw figures of a panel with what `depicting` gathered for them, and write the recipe of each beside it.
+
+    `guise` says what is to be hidden, `first` is the gallery whose people are numbered first.
+    """
+    given, named = outgoing(guise or Guise(), given, dict(named), first=first)
     written = DEPICTED[panel].draw(out, *given, **named, which=tuple(which), paper=paper, tick=tick)
     for path in written if recipe is not None else ():
         name = which[0] if len(which) == 1 else path.stem.removeprefix(f"{out.stem} ")
@@ -102,7 +112,6 @@ def write(recipe: Recipe, path: Path) -> None:
             "format": recipe.format,
             "width": recipe.paper.width,
             "dpi": recipe.paper.dpi,
-            "pseudonyms": recipe.pseudonyms,
             "blur": recipe.blur,
             "view": as_plain(recipe.view),
             "before": list(recipe.before),
@@ -149,7 +158,6 @@ def _checked(found: Document, path: Path) -> Recipe:
             number(said.get("dpi", Paper().dpi), "figure.dpi", *DPIS, whole=True),
         ),
         format=_one(dict.fromkeys(FORMATS), said.get("format", "png"), "figure.format"),
-        pseudonyms=_flag(said.get("pseudonyms", False), "figure.pseudonyms"),
         blur=_flag(said.get("blur", False), "figure.blur"),
         before=_questions(said.get("before", [])),
         workspace=archive.checked(_object(found.get("workspace"), "workspace"), path),

@@ -35,6 +35,10 @@ class Sets(Labels):
         """The single names, each once."""
         return sorted({name for names in self.members for name in names})
 
+    def renamed(self, names: Mapping[str, str]) -> Labels:
+        """As for any column; equal sets stay equal."""
+        return self._recoded([", ".join(sorted(names[name] for name in some)) for some in self.members])
+
 
 def called(faces: FaceSet) -> dict[str, str]:
     """What the column of each kind is called in a gallery."""

@@ -46,6 +46,8 @@ def _heads(parts: Parts) -> list[str]:
 
 def _face_rows(faces: FaceSet, parts: Parts, only: Ids | None) -> Iterator[list[object]]:
     places = np.arange(len(parts.ids)) if only is None else parts.rows_of(only)
+    if faces.disguised:
+        places = parts.rows_of(faces.ids[faces.listed(faces.rows_of(parts.ids[places]))])
     average = {name: means(values) for name, values in parts.values.items()}
     for place in places.tolist():
         row = faces.row_of(int(parts.ids[place]))
@@ -157,7 +159,11 @@ def _query_rows(faces: FaceSet, found: Learners) -> Iterator[list[object]]:
         for k, some in enumerate(found.specialists)
         for i, face in enumerate(some.tolist())
     }
-    for query, ranks in zip(found.queries.tolist(), found.ranks.tolist()):
+    told = zip(found.queries.tolist(), found.ranks.tolist())
+    if faces.disguised:
+        ranked, listed = dict(told), faces.listed(faces.rows_of(found.queries))
+        told = zip(faces.ids[listed].tolist(), (ranked[face] for face in faces.ids[listed].tolist()))
+    for query, ranks in told:
         row = faces.row_of(int(query))
         who: list[object] = ["", ""] if row is None else [_path(faces, row), escaped(faces.identity.name(row))]
         learner, mate = alone.get(int(query), (None, None))

@@ -56,19 +56,23 @@ def _columns(faces: FaceSet, found: Projection, change: NDArray[np.int8] | None)
     rows = faces.rows_of(found.ids)
     if len(rows) != len(found):
         raise InputError(tr("The map is of other faces."), hint=tr("Lay out the open gallery first."))
+    place = np.zeros(len(faces), np.int64)
+    place[rows] = np.arange(len(rows))
+    rows = faces.listed(rows)
+    order = place[rows]
     made: dict[str, NDArray[Any]] = {
-        "id": found.ids,
+        "id": faces.told_ids[rows],
         "path": np.array([escaped(os.fsdecode(faces.paths[row])) for row in rows.tolist()]),
         "identity": np.array([escaped(faces.identity.name(row)) for row in rows.tolist()]),
-        "x": found.points[:, 0],
-        "y": found.points[:, 1],
+        "x": found.points[order, 0],
+        "y": found.points[order, 1],
     }
     if found.other is not None:
-        made |= {"x_new": found.other[:, 0], "y_new": found.other[:, 1]}
+        made |= {"x_new": found.other[order, 0], "y_new": found.other[order, 1]}
     if found.moved is not None:
-        made["moved"] = found.moved
+        made["moved"] = found.moved[order]
     if change is not None:
-        made["change"] = np.array(CHANGES)[np.asarray(change, np.int64) + 1]
+        made["change"] = np.array(CHANGES)[np.asarray(change, np.int64)[order] + 1]
     return made
 
 

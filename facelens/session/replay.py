@@ -87,7 +87,7 @@ class _Replay:
 
     def _allowed(self, place: Place) -> Path:
         path = place.path
-        if not self.trusted and not shelf.may(self.found, path):
+        if not self.trusted and not shelf.may_open(path, self.found):
             words = "{path} was never opened on this computer, and lies outside the folder of the file."
             raise InputError(
                 tr(words, path=escaped(str(path))),
@@ -188,6 +188,13 @@ class _Replay:
                     tr("The vectors {name} are not on this computer any more.", name=escaped(name)),
                     hint=tr("Open the workspace in the window and import them again."),
                 )
+        for sent in self.found.vectors:
+            name, place = escaped(sent.card.name.strip()), self._allowed(sent.place)
+            given = tasks.import_vectors(place, self.faces, root=self.root, card=sent.card, weights=sent.weights)
+            if name not in features and given.store is not None:
+                features[name] = given.features
+                stored[name] = Stored(given.store, given.store.name, given.size, (), (given.source,))
+            self._put(tables=(*self.workspace.tables, Table(place, "vectors", sent.card, sent.weights)))
         slots = {slot: name for slot in SLOTS if (name := self.found.fields.get(slot, "")) in features}
         faces = with_model_columns(self.faces, features, stored)
         self._put(models=tuple(seen.values()), features=features, stored=stored, faces=faces, **slots)

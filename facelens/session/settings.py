@@ -81,6 +81,8 @@ class Settings:
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of commands, where they are not the usual ones
     advance: bool = False  # whether a mark leads to the next face
     still: bool = False  # nothing moves by itself: what would glide is there at once
+    pseudonyms: bool = False  # in whatever is exported, people and pictures have other names
+    blur: bool = False  # and faces cannot be made out
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
@@ -230,5 +232,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "keys": keys.read,
     "advance": lambda value: value if isinstance(value, bool) else None,
     "still": lambda value: value if isinstance(value, bool) else None,
+    "pseudonyms": lambda value: value if isinstance(value, bool) else None,
+    "blur": lambda value: value if isinstance(value, bool) else None,
 }
 assert set(_READ) == {one.name for one in fields(Settings)}

@@ -214,10 +214,10 @@ def known(path: Path) -> bool:
     return path.is_relative_to(sample_data()) or str(path) in _known()[0]
 
 
-def may(found: Archive, path: Path, *, recent: Iterable[str] = ()) -> bool:
-    """Whether a place that a file names may be opened by itself: it lies in the file's folder, or was open here before.
+def may_open(path: Path, found: Archive, recent: Iterable[str] = ()) -> bool:
+    """Whether a file may open this by itself: it lies inside the file's folder, or the user has had it open before.
 
-    `recent` are further places that were.
+    `recent` are galleries of the user's own.
     """
     if known(path) or str(path) in recent:
         return True

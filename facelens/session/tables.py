@@ -147,7 +147,7 @@ def _thing(number: int, faces: FaceSet, *, of: str) -> tuple[str, str]:
         return str(number), ""
     row = faces.row_of(number)
     if row is None:
-        return str(number), ""
+        return "" if faces.disguised else str(number), ""
     return escaped(os.fsdecode(faces.paths[row])), escaped(faces.identity.name(row))
 
 
@@ -179,7 +179,7 @@ QUERIES = (
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(names)
+    writer.writerow([guarded(name) for name in names])
     for row in rows:
         writer.writerow([guarded(cell) if isinstance(cell, str) else _cell(cell) for cell in row])
     return text.getvalue()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
-from facelens.images import doctor, quality, quarantine, readers
+from facelens.images import disguise, doctor, quality, quarantine, readers
 from facelens.images.faceset import Column, FaceSet, Labels, Rows, face_ids
 from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 QUERIES = "queries"  # source of the ids of a second side
+GIVEN = "given"  # marks vectors that a workspace file gave to a model
 
 
 def open_gallery(
@@ -72,11 +73,11 @@ def check_gallery(faces: FaceSet, *, quarantined: Path | None = None, tick: Tick
 
     `quarantined` is the folder where pictures that crash the decoder are written down.
     """
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         return doctor.diagnose(faces, guard=guard, tick=tick)
 
 
-def _in_worker() -> bool:
+def in_worker() -> bool:
     """Whether this process may end itself when a picture hangs: it will be started anew."""
     return multiprocessing.parent_process() is not None
 
@@ -163,6 +164,8 @@ def build_protocol(
     from facelens.images import builder
 
     tick(0, 2, tr("Choosing pairs"))
+    if faces.disguised:  # who comes first must not follow from the names that are hidden
+        faces = disguise.arranged(faces)
     pairs = builder.build_pairs(faces, folds=folds, per_fold=per_fold, seed=seed)
     tick(1, 2, tr("Writing"))
     write = builder.write_bin if out.suffix == ".bin" else builder.write_pairs_txt
@@ -242,7 +245,7 @@ def embed_gallery(
     encoder, seen, kept = _ready(
         faces, model, root=root, card=card, consents=consents, network=network, threads=threads
     )
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         done = extract.embed(faces, encoder, kept, batch=batch, guard=guard, tick=tick)
         crashing = sum(bool(guard.why(row)) for row in faces.rows_of(np.array([face for face, _ in done.skipped])))
     notes = [note for note in (*seen.notes, done.notice) if note]
@@ -311,7 +314,7 @@ def measure_stability(
     from facelens.features import stability
 
     encoder, seen, kept = _ready(faces, model, root=root, card=card, consents=consents, threads=threads)
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         done = stability.measure(faces, encoder, kept, kind, guard=guard, tick=tick)
     parts = [plural(done.embedded, "{n} face measured", "{n} faces measured")]
     if done.reused:
@@ -366,11 +369,15 @@ def import_vectors(
     names: Path | None = None,
     by_order: bool = False,
     root: Path | None = None,
+    card: Card | None = None,
+    weights: str = "",
     tick: Tick = silent,
 ) -> Imported:
     """Read vectors made elsewhere and give each to its face; NeedsChoice where the file names none.
 
     With `root` they are kept there, as the vectors of a model are: mapped, and found again when the gallery is opened.
+    With `card` (and the SHA-256 of its `weights`) they are those of that model, as a workspace file says it; then they
+    are found again through that file alone.
     """
     from facelens.features import exchange
 
@@ -381,14 +388,25 @@ def import_vectors(
             hint=tr("Its names must be paths or file names of the pictures in this gallery."),
             details="\n".join(found.report),
         )
+    if card is not None and found.features.dimensions != card.dimensions:
+        words = "{name} has vectors of {n} dims, the model {model} gives {m}."
+        given = {"name": escaped(path.name), "n": found.features.dimensions, "m": card.dimensions}
+        raise InputError(tr(words, model=escaped(card.name), **given), hint=tr("They are not of this model."))
     if root is None:
-        return Imported(found.features, tuple(found.report), path.stem)
-    kept = _keep_imported(path, faces, found.features, root=root, how=(names, by_order))
+        return Imported(found.features, tuple(found.report), path.stem if card is None else card.name)
+    kept = _keep_imported(path, faces, found.features, root=root, how=(names, by_order), card=card, weights=weights)
     return replace(_imported(kept, faces), report=tuple(found.report))
 
 
 def _keep_imported(
-    path: Path, faces: FaceSet, found: FeatureSet, *, root: Path, how: tuple[Path | None, bool]
+    path: Path,
+    faces: FaceSet,
+    found: FeatureSet,
+    *,
+    root: Path,
+    how: tuple[Path | None, bool],
+    card: Card | None,
+    weights: str,
 ) -> Store:
     import hashlib
     import json
@@ -398,20 +416,29 @@ def _keep_imported(
 
     digest = checkpoint.sha256(path)
     listed = checkpoint.sha256(how[0]) if how[0] is not None else ""
-    told = ["imported", store.FORMAT, store.place_of(faces), digest, listed, how[1], found.dimensions]
+    told: list[object] = ["imported", store.FORMAT, store.place_of(faces), digest, listed, how[1], found.dimensions]
+    source = {"file": escaped(path.name), "sha256": digest, "place": store.place_of(faces)}
+    if card is not None:
+        told += [card.as_json(), weights]
+        source[GIVEN] = "yes"
+    parts = 0 if found.confidence is None else found.confidence.shape[1]
     kept = store.Store.create(
         root,
         hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32],
-        card=Card(escaped(path.stem), "imported", template="none", dimensions=found.dimensions),
+        card=card or Card(escaped(path.stem), "imported", template="none", dimensions=found.dimensions),
+        weights=weights,
         gallery=faces.name,
+        parts=parts,
         opened=faces.opened,
-        imported={"file": escaped(path.name), "sha256": digest, "place": store.place_of(faces)},
+        imported=source,
     )
     if len(kept.missing(faces, lazy=True)) > len(faces) - len(found) - len(found.invalid):
+        nothing = np.full((len(found.invalid), found.dimensions), np.nan, np.float32)
+        unsure = np.full((len(found.invalid), parts), np.nan, np.float32) if parts else None
         with kept.writer(total=len(found) + len(found.invalid)) as writer:
-            writer.append(found.ids, found.vectors)
+            writer.append(found.ids, found.vectors, confidence=found.confidence)
             # Vectors that are no use are kept as such: they are to be told of the next time as well.
-            writer.append(found.invalid, np.full((len(found.invalid), found.dimensions), np.nan, np.float32))
+            writer.append(found.invalid, nothing, confidence=unsure)
         kept.compact(faces)
     return kept
 
@@ -425,11 +452,13 @@ def _imported(kept: Store, faces: FaceSet) -> Imported:
 
 
 def kept_imports(faces: FaceSet, root: Path, *, tick: Tick = silent) -> tuple[Imported, ...]:
-    """Vectors that were imported for a gallery before, mapped from disk."""
+    """Vectors that were imported for a gallery before, mapped from disk; not those of a workspace file."""
     from facelens.features import store
 
     found = []
     for kept in store.imported(faces, root):
+        if GIVEN in (kept.imported or {}):
+            continue
         try:
             one = _imported(kept, faces)
         except FaceLensError:
@@ -471,7 +500,7 @@ def write_skipped(out: Path, faces: FaceSet, *, skipped: tuple[tuple[int, str], 
     for face, reason in skipped:
         row = faces.row_of(face)
         if row is not None:
-            writer.writerow([guarded(os.fsdecode(faces.paths[row])), reason])
+            writer.writerow([guarded(os.fsdecode(faces.paths[row])), guarded(faces.said(row, reason))])
     with atomic_write(out) as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 
@@ -541,7 +570,7 @@ def align_gallery(
     """Find the five points of every face that has none, with a detector file; `policy` decides among several faces."""
     from facelens.images import detect
 
-    with quarantine.guarded(faces, quarantined, watch=_in_worker(), tick=tick) as guard:
+    with quarantine.guarded(faces, quarantined, watch=in_worker(), tick=tick) as guard:
         points, notes = detect.landmarks_for(
             faces, detect.Detector(detector), policy=policy, threads=threads, guard=guard, tick=tick
         )

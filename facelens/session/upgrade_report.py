@@ -177,7 +177,7 @@ class UpgradeReport:
 
     def _name(self, face: int) -> str:
         row = self.faces.row_of(face)
-        return self.faces.file_name(row) if row is not None else str(face)
+        return self.faces.file_name(row) if row is not None else "" if self.faces.disguised else str(face)
 
     def backfill_title(self) -> str:
         """What is reached of what."""

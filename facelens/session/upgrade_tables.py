@@ -70,7 +70,7 @@ def _who(faces: FaceSet, face: int | np.integer) -> tuple[str, str]:
     """Path and identity."""
     row = faces.row_of(int(face))
     if row is None:
-        return str(face), ""
+        return "" if faces.disguised else str(face), ""
     return escaped(os.fsdecode(faces.paths[row])), escaped(faces.identity.name(row))
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what reads model files and what evaluates them is not neede
     from facelens.analyses.uncertainty import Uncertainty
     from facelens.analyses.universal import Study
     from facelens.analyses.upgrade import Upgrade
+    from facelens.features.card import Card
     from facelens.features.featureset import FeatureSet
     from facelens.features.library import Inspection
     from facelens.images.occlusion import Occlusion
@@ -63,10 +64,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that was read for the open gallery: "scores" of its faces, or "pairs" as its test."""
+    """A table that was read for the open gallery: "scores" of its faces, "pairs" as its test, "vectors" of a model."""
 
     path: Path
     kind: str
+    card: Card | None = field(default=None, compare=False)  # of the model that made the vectors
+    weights: str = field(default="", compare=False)  # SHA-256 of its file
 
 
 @dataclass(frozen=True)

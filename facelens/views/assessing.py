@@ -16,6 +16,7 @@ from facelens.session.actions import assessable
 from facelens.session.jobs import Job, Request, State
 from facelens.session.questions import ASSESS, first_step, limit_of
 from facelens.session.workspace import Assessed, with_variance
+from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
@@ -141,9 +142,9 @@ class Assessing:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE:
-                self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+                self.desk.tell(written(self.desk, out))
 
-        self.desk.jobs.submit(request, then=done)
+        self.desk.jobs.submit(leaving(self.desk, request), then=done)
 
 
 def asked(desk: Desk, initiator: object = None, **changes: object) -> None:

@@ -20,12 +20,14 @@ from facelens.session.annotations import FLAGGED, REJECTED
 from facelens.session.glance import MODELS, VECTORS
 from facelens.session.jobs import Job, Request, State
 from facelens.session.mark_columns import spoken
+from facelens.session.outgoing import outgoing
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
 from facelens.views.culling import Culling
 from facelens.views.hand import go
 from facelens.views.key_sheet import KeySheet
+from facelens.views.leaving import guise, leaving, stem, written
 from facelens.views.panel import Panel
 from facelens.views.sheets import BuildPairs, LimitsSheet, LocalData
 from facelens.words import plural, tr
@@ -56,6 +58,7 @@ class Commands:
             "workspace.open": lambda: window.keeping.open_file(),
             "workspace.save": lambda: window.keeping.save(),
             "workspace.save_as": lambda: window.keeping.save_as(),
+            "workspace.collect": self._collect,
             "workspace.earlier": lambda: window.keeping.open_earlier(),
             "match.queries": self._open_queries,
             "gallery.close": lambda: window.opening.close(),
@@ -154,6 +157,8 @@ class Commands:
             "figure.export": lambda: self.export_figure(self._drawn()),
             "figure.copy": lambda: self.figures.copy(self._drawn()),
             "data.export": self._export_list,
+            "figure.pseudonyms": lambda: window.desk.settle(pseudonyms=not window.desk.settings.pseudonyms),
+            "figure.blur": lambda: window.desk.settle(blur=not window.desk.settings.blur),
             "layout.browse": lambda: window.apply_layout("browse"),
             "layout.match": lambda: window.apply_layout("match"),
             "layout.upgrade": self._upgrade_layout,
@@ -228,6 +233,15 @@ class Commands:
         assert faces is not None  # the action's condition
         return faces
 
+    @property
+    def stem(self) -> str:
+        """What a file about the gallery is called."""
+        return stem(self.window.desk)
+
+    def _send(self, request: Request, then: Callable[[Job], None]) -> None:
+        """Let something out of the window."""
+        self.window.jobs.submit(leaving(self.window.desk, request), then=then)
+
     def _rows(self) -> Rows:
         """Selected faces in display order, or all shown ones where nothing is selected."""
         from facelens.session.depicting import rows_of
@@ -252,6 +266,11 @@ class Commands:
     def _open_queries(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("Open a folder of queries")):
             self.window.opening.open_queries(Path(name))
+
+    def _collect(self) -> None:
+        from facelens.views.collecting import Collecting
+
+        Collecting(self.window).open()
 
     def _import_scores(self) -> None:
         kinds = tr("Tables") + " (*.csv *.tsv *.txt *.parquet *.pq);;" + tr("All files") + " (*)"
@@ -342,10 +361,10 @@ class Commands:
         if job.state is State.FAILED and job.error is not None:
             self.window.notices.error(job.error, trace=job.trace)
         elif job.state is State.DONE:
-            self.window.statusBar().showMessage(tr("Written to {path}", path=path), 8000)
+            self.window.statusBar().showMessage(written(self.window.desk, path), 8000)
 
     def _export_list(self) -> None:
-        suggested = f"{self.faces.name}.csv"
+        suggested = f"{self.stem}.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
             self.export_list(_with_ending(name, ".csv"))
 
@@ -358,7 +377,7 @@ class Commands:
             slot="list",
             place="thread",
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+        self._send(request, lambda job: self._on_exported(job, path))
 
     def _said_faces(self) -> FaceSet:
         """The faces with what was said about them, as far as something was."""
@@ -372,7 +391,7 @@ class Commands:
         self.evaluating.run()
 
     def _export_tables(self) -> None:
-        suggested = f"{self.faces.name}.json"
+        suggested = f"{self.stem}.json"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export tables"), suggested, TABLES)
         if name:
             self.evaluating.export_tables(_with_ending(name, kind.partition("*")[2].rstrip(")") or ".json"))
@@ -380,13 +399,13 @@ class Commands:
     def _copy_latex(self) -> None:
         from facelens.session import tables
 
-        evaluation = self.workspace.evaluation
+        (evaluation,) = outgoing(guise(self.window.desk), self.workspace.evaluation, first=self.faces)
         assert evaluation is not None  # the action's condition
         QGuiApplication.clipboard().setText(tables.latex(evaluation))
         self.window.statusBar().showMessage(tr("Table copied as LaTeX"), 6000)
 
     def _export_policy(self) -> None:
-        suggested = f"{self.faces.name} policy.json"
+        suggested = f"{self.stem} policy.json"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export policy"), suggested, "JSON (*.json)")[0]:
             self.evaluating.export_policy(_with_ending(name, ".json"))
 
@@ -397,12 +416,12 @@ class Commands:
         self.assessing.run()
 
     def _export_faces(self, *, refused: bool) -> None:
-        suggested = f"{self.faces.name} {'refused' if refused else 'variance'}.csv"
+        suggested = f"{self.stem} {'refused' if refused else 'variance'}.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
             self.assessing.export_faces(_with_ending(name, ".csv"), refused=refused)
 
     def _export_rejection(self) -> None:
-        suggested = f"{self.faces.name} rejection.csv"
+        suggested = f"{self.stem} rejection.csv"
         kinds = "CSV (*.csv);;JSON (*.json)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export curves"), suggested, kinds)
         if name:
@@ -413,14 +432,14 @@ class Commands:
     def _export_parts(self) -> None:
         from facelens.session.part_tables import write_confidence
 
-        suggested = f"{self.faces.name} parts.csv"
+        suggested = f"{self.stem} parts.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
             self._write(_with_ending(name, ".csv"), write_confidence, self.faces, self.workspace.parts)
 
     def _export_study(self) -> None:
         from facelens.session.part_tables import write_study
 
-        suggested, now = f"{self.faces.name} parts.json", self.workspace
+        suggested, now = f"{self.stem} parts.json", self.workspace
         if name := QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, "JSON (*.json)")[0]:
             out = _with_ending(name, ".json")
             self._write(out, write_study, self.faces, now.parts, now.study, now.resolved_parts)
@@ -428,7 +447,7 @@ class Commands:
     def _export_learners(self) -> None:
         from facelens.session.part_tables import write_learners
 
-        suggested, kinds = f"{self.faces.name} learners.json", "JSON (*.json);;CSV (*.csv)"
+        suggested, kinds = f"{self.stem} learners.json", "JSON (*.json);;CSV (*.csv)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["json"])[0].lower())
@@ -443,7 +462,7 @@ class Commands:
     def _export_ranking(self) -> None:
         from facelens.session.match_tables import write_ranking
 
-        suggested, kinds = f"{self.faces.name} ranking.csv", "CSV (*.csv);;JSON (*.json)"
+        suggested, kinds = f"{self.stem} ranking.csv", "CSV (*.csv);;JSON (*.json)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export ranking"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
@@ -460,7 +479,7 @@ class Commands:
 
     def _export_report(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("A folder for the report")):
-            self.export_report(Path(name) / f"{self.faces.name} upgrade")
+            self.export_report(Path(name) / f"{self.stem} upgrade")
 
     def export_report(self, out: Path) -> None:
         """A folder with a page of everything, figures and tables."""
@@ -473,7 +492,7 @@ class Commands:
     def _export_upgrade_numbers(self) -> None:
         from facelens.session.upgrade_tables import write_upgrade_json
 
-        suggested, now = f"{self.faces.name} upgrade.json", self.workspace
+        suggested, now = f"{self.stem} upgrade.json", self.workspace
         if name := QFileDialog.getSaveFileName(self.window, tr("Export numbers"), suggested, "JSON (*.json)")[0]:
             features = {name: now.features[name] for name in now.upgrade.matrix.models}  # type: ignore[union-attr]
             self._write(_with_ending(name, ".json"), write_upgrade_json, self.faces, now.upgrade, features=features)
@@ -481,14 +500,14 @@ class Commands:
     def _export_flips(self) -> None:
         from facelens.session.upgrade_tables import write_flips
 
-        suggested = f"{self.faces.name} flips.csv"
+        suggested = f"{self.stem} flips.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export flips"), suggested, "CSV (*.csv)")[0]:
             self._write(_with_ending(name, ".csv"), write_flips, self.faces, self.workspace.upgrade)
 
     def _export_order(self) -> None:
         from facelens.session.upgrade_tables import write_order
 
-        suggested = f"{self.faces.name} backfill.csv"
+        suggested = f"{self.stem} backfill.csv"
         if name := QFileDialog.getSaveFileName(self.window, tr("Export order"), suggested, "CSV (*.csv)")[0]:
             order = self._upgrade_case()["order"]
             self._write(_with_ending(name, ".csv"), write_order, self.faces, self.workspace.upgrade, order=order)
@@ -507,7 +526,7 @@ class Commands:
         from facelens.session.depicting import upgrade_on_map
         from facelens.session.projection_tables import write_points
 
-        suggested, kinds = f"{self.faces.name} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
+        suggested, kinds = f"{self.stem} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
         name, kind = QFileDialog.getSaveFileName(self.window, tr("Export points"), suggested, kinds)
         if name:
             out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
@@ -533,7 +552,7 @@ class Commands:
             slot="build",
             unit=tr("pairs"),
         )
-        self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+        self._send(request, lambda job: self._on_exported(job, path))
 
     # -- views and layouts
 

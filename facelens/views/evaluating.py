@@ -16,6 +16,7 @@ from facelens.session.actions import evaluable
 from facelens.session.jobs import Job, Request, State
 from facelens.session.questions import EVALUATE
 from facelens.session.workspace import Evaluated, Workspace, with_answer
+from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
@@ -124,13 +125,13 @@ class Evaluating:
             slot="tables",
             place="thread",
         )
-        self.desk.jobs.submit(request, then=lambda job: self._said(job, out))
+        self.desk.jobs.submit(leaving(self.desk, request), then=lambda job: self._said(job, out))
 
     def _said(self, job: Job, out: Path) -> None:
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         elif job.state is State.DONE:
-            self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+            self.desk.tell(written(self.desk, out))
 
 
 def _ticked(call: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], *, tick: object) -> object:

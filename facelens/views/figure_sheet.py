@@ -33,6 +33,7 @@ from facelens.session.settings import Drawing
 from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label
 from facelens.views.figures import Figures
+from facelens.views.leaving import stem
 from facelens.words import escaped, number, tr
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class FigureSheet(QDialog):
                "It names the pictures by their files.")
         )  # fmt: skip
         self.recipe.setChecked(usual.recipe)
+        if self.desk.settings.pseudonyms:
+            self.recipe.setEnabled(False)
+            self.recipe.setToolTip(tr("Pseudonyms are on; a recipe names the pictures, so none is written."))
         self.told = label(name="sub", wrap=True)
         self.sheet = Sheet()
         self.copy = QPushButton(tr("Copy"))
@@ -330,10 +334,10 @@ class FigureSheet(QDialog):
         self.figures.copy(self.word, self.name, paper=self.paper())
 
     def _on_save(self) -> None:
-        kind, workspace = self.format.value(), self.desk.workspace
-        gallery = workspace.faces.name if workspace.faces is not None else ""
+        kind = self.format.value()
         what = self.name if len(self.chosen) == 1 and self.word != "gallery" else ""
-        suggested = " ".join(filter(None, (escaped(gallery), self.word if self.word != "gallery" else "", what)))
+        page = self.word if self.word != "gallery" else ""
+        suggested = " ".join(filter(None, (escaped(stem(self.desk)), page, what)))
         given, _ = QFileDialog.getSaveFileName(
             self, tr("Export figures"), f"{suggested}.{kind}", f"{kind.upper()} (*.{kind})"
         )

@@ -15,6 +15,8 @@ from PySide6.QtGui import QGuiApplication, QImage
 
 from facelens.session import folders
 from facelens.session.jobs import Job, Request, State
+from facelens.views.leaving import guise
+from facelens.views.leaving import written as told
 from facelens.views.panel import Desk, Panel
 from facelens.words import escaped, plural, tr
 
@@ -48,12 +50,20 @@ class Figures:
         row, panel, workspace = DEPICTED[word], self.panel(word), self.desk.workspace
         view = panel.figure_view()
         given, named = row.arguments(workspace, view)
-        told = figure_recipe.recipe_of(workspace, word, view=view, paper=paper) if recipe else None
+        hidden = guise(self.desk)
+        recipe = recipe and not hidden.pseudonyms
+        made = figure_recipe.recipe_of(workspace, word, view=view, paper=paper, blur=hidden.blur) if recipe else None
         return Request(
             title=tr("Draw {name}", name=escaped(out.name)),
             call=figure_recipe.draw,
             args=(out, word, given, {**named, **panel.figure_held()}),
-            kwargs={"which": tuple(which) or row.names, "paper": paper, "recipe": told},
+            kwargs={
+                "which": tuple(which) or row.names,
+                "paper": paper,
+                "recipe": made,
+                "guise": hidden,
+                "first": workspace.faces,
+            },
             slot=slot,
             unit=tr("figures"),
             short=True,
@@ -71,10 +81,10 @@ class Figures:
             elif job.state is State.DONE:
                 written: list[Path] = job.result  # type: ignore[assignment]
                 if len(written) == 1:
-                    self.desk.tell(tr("Written to {path}", path=escaped(str(written[0]))))
+                    self.desk.tell(told(self.desk, written[0]))
                 else:
                     count = plural(len(written), "{n} figure", "{n} figures")
-                    self.desk.tell(tr("{count} written to {path}", count=count, path=escaped(str(out.parent))))
+                    self.desk.tell(f"{count}. {told(self.desk, out.parent)}")
 
         request = self.request(word, out, which=which, paper=paper or Paper(), recipe=recipe)
         self.desk.jobs.submit(request, then=done)

@@ -11,7 +11,9 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QListWidget
 from facelens.errors import FaceLensError
 from facelens.images import quarantine
 from facelens.session import folders, tasks
+from facelens.session.outgoing import outgoing
 from facelens.views.controls import label, plain_tip
+from facelens.views.leaving import guise, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -95,7 +97,8 @@ class LeftOut(QWidget):
         if faces is None:
             return
         try:
+            (faces,) = outgoing(guise(self.desk), faces)
             tasks.write_skipped(path, faces, skipped=self.skipped)
-            self.desk.tell(tr("Written to {path}", path=escaped(str(path))))
+            self.desk.tell(written(self.desk, path))
         except FaceLensError as error:
             self.desk.notify(error)

@@ -449,6 +449,8 @@ class MainWindow(QMainWindow):
         self.actions_by_id["view.still"].setChecked(settings.still)
         self.actions_by_id[f"layout.{self.layout_name}"].setChecked(True)
         self.actions_by_id["mark.advance"].setChecked(settings.advance)
+        self.actions_by_id["figure.pseudonyms"].setChecked(settings.pseudonyms)
+        self.actions_by_id["figure.blur"].setChecked(settings.blur)
         self.layouts.set_value(self.layout_name)
         icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
 

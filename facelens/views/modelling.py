@@ -1,7 +1,8 @@
 """Models and vectors: from a file to a model, from a gallery to its vectors, and away with both again.
 
 Holds no state: what is known is in the workspace, what is under way in the job queue. Slots are `inspect:PATH`,
-`embed:NAME`, `stability:KIND:NAME`, `vectors:NAME` (looking for stored ones, or importing), `export`.
+`embed:NAME`, `stability:KIND:NAME`, `vectors:NAME` (looking for stored ones, or importing), `open vectors:PATH` (of a
+workspace file), `export`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from facelens.images.quarantine import Again
 from facelens.resources import sample_models, sample_transforms
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Stored, unique_name, with_model_columns
+from facelens.session.workspace import Stored, Table, unique_name, with_model_columns
+from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -221,6 +223,7 @@ class Modelling:
             features.pop(to, None)
             stored.pop(to, None)
         changes: dict[str, object] = {"features": features, "stored": stored}
+        changes["tables"] = self._given(name, to if keep else "")
         for slot in ("model", "model_a", "model_b"):
             if getattr(workspace, slot) == name:
                 changes[slot] = to
@@ -233,6 +236,17 @@ class Modelling:
         if not keep and workspace.resolved_parts.model == name:
             changes |= {"left_out": (), "part": 0}
         return changes
+
+    def _given(self, name: str, to: str = "") -> tuple[Table, ...]:
+        """The tables with the vectors that a workspace file gave to a model under another name, or without them."""
+        made = []
+        for one in self.desk.workspace.tables:
+            if one.card is not None and one.card.name == name:
+                if to:
+                    made.append(replace(one, card=one.card.changed(name=to)))
+            else:
+                made.append(one)
+        return tuple(made)
 
     def _ask_consent(
         self, error: NeedsChoice, path: Path, *, card: Card | None, ended: Callable[[str], None] | None = None
@@ -472,6 +486,7 @@ class Modelling:
             self.desk.notify(error)
             return
         self._set_vectors(name, None, None)
+        self.desk.store.update(tables=self._given(name), initiator=self)
 
     def forget_vectors(self) -> None:
         """Let go of all vectors that are kept on disk, before or after they are deleted there."""
@@ -536,6 +551,38 @@ class Modelling:
         self._set_vectors(name, found.features, stored)
         return name
 
+    def take_vectors(self, given: Table, *, ended: Callable[[str], None]) -> None:
+        """Read the vectors that a workspace file has for a model, in the place of none; `ended` is told why not."""
+        faces, card = self.desk.workspace.faces, given.card
+        assert faces is not None and card is not None
+        request = Request(
+            title=tr("Read vectors of {name}", name=escaped(card.name)),
+            call=tasks.import_vectors,
+            args=(given.path, faces),
+            kwargs={"root": vectors_root(self.desk), "card": card, "weights": given.weights},
+            slot=f"open vectors:{given.path}",
+            unit=tr("vectors"),
+        )
+
+        def done(job: Job) -> None:
+            if job.state is State.FAILED:
+                ended(job.error.message if isinstance(job.error, FaceLensError) else tr("They could not be read."))
+            elif job.state is State.DONE and self._still(faces):
+                self._set_given(job.result, given)  # type: ignore[arg-type]
+                ended("")
+
+        self.desk.jobs.submit(request, then=done)
+
+    def _set_given(self, found: tasks.Imported, given: Table) -> None:
+        workspace = self.desk.workspace
+        assert given.card is not None and found.store is not None
+        name = escaped(given.card.name.strip())
+        tables = tuple(one for one in workspace.tables if one.card is None or one.path != given.path)
+        self.desk.store.update(tables=(*tables, given), initiator=self)
+        if name not in workspace.features:  # those that were made here come first
+            stored = Stored(found.store, found.store.name, found.size, (), (found.source,))
+            self._set_vectors(name, found.features, stored)
+
     def look_up_imported(self) -> None:
         """Bring back what was imported for the open gallery before."""
         faces, root = self.desk.workspace.faces, vectors_root(self.desk)
@@ -597,11 +644,11 @@ class Modelling:
             if job.state is State.FAILED:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE:
-                self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
+                self.desk.tell(written(self.desk, out))
                 if then is not None:
                     then(out)
 
-        self.desk.jobs.submit(request, then=done)
+        self.desk.jobs.submit(leaving(self.desk, request), then=done)
 
     # -- A and B
 

@@ -288,7 +288,7 @@ class Opening:
         self.desk.jobs.cancel_slot("doctor")
         self.desk.jobs.cancel_slot("align")
         for job in self.desk.jobs.jobs:
-            if job.request.slot.startswith(("embed:", "stability:", "vectors:")):
+            if job.request.slot.startswith(("embed:", "stability:", "vectors:", "open vectors:")):
                 self.desk.jobs.cancel(job.number)  # finished faces are kept
         self.desk.store.update(
             faces=None,

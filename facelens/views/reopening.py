@@ -1,8 +1,8 @@
 """Reopening: what a workspace file says comes back, step by step and in the background, as far as it is there.
 
-Galleries first, then tables read for them, queries, models, and last how one looked at all that. What is not there, or
-lies where this user has never opened anything, is listed with a button to locate it; it waits in `kept`, which goes
-back into the file when it is saved.
+Galleries first, then tables read for them, queries, models, vectors, and last how one looked at all that. What is not
+there, or lies where this user has never opened anything, is listed with a button to locate it; it waits in `kept`,
+which goes back into the file when it is saved.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from PySide6.QtWidgets import QFileDialog
 
 from facelens.images import readers
 from facelens.session import archive, match_queries, shelf
-from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place
+from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place, Vectors
 from facelens.session.jobs import Job, Request, State
-from facelens.session.workspace import Arrangement, by_variance, fitting
+from facelens.session.workspace import Arrangement, Table, by_variance, fitting
 from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Reopening:
             self.window.opening.close(leaving=False)
             for name in self.desk.workspace.model_names:
                 self.window.modelling.remove(name)
-        self._run([self._open_galleries, self._open_tables, self._open_queries, self._load_models, self._wait])
+        steps = [self._open_galleries, self._open_tables, self._open_queries, self._load_models, self._open_vectors]
+        self._run([*steps, self._wait])
 
     def _run(self, steps: list[Callable[[], None]]) -> None:
         self.under_way, self._left = True, steps
@@ -89,7 +90,7 @@ class Reopening:
 
     def may(self, path: Path) -> bool:
         """Whether a path may be followed: inside the file's folder, or opened by this user before."""
-        return shelf.may(self.found, path, recent={one.path for one in self.desk.settings.recent})
+        return shelf.may_open(path, self.found, {one.path for one in self.desk.settings.recent})
 
     def _why_not(self, place: Place) -> str:
         """Why something is not opened, "" where it can be."""
@@ -114,12 +115,13 @@ class Reopening:
         found = self.found
         self.kept = replace(
             self.kept,
-            **{name: getattr(found, name) for name in ("galleries", "queries", "tables", "stores", "fields")},
-            **{name: getattr(found, name) for name in ("excluded", "selected", "current", "pair", "query")},
+            **{name: getattr(found, name) for name in ("galleries", "queries", "tables", "vectors", "stores")},
+            **{name: getattr(found, name) for name in ("fields", "excluded", "selected", "current", "pair", "query")},
             annotations=found.annotations,
             subsets=found.subsets,
         )
-        self._left = [step for step in self._left if step not in (self._open_tables, self._open_queries)]
+        of_gallery = self._open_tables, self._open_queries, self._open_vectors
+        self._left = [step for step in self._left if step not in of_gallery]
         self._next()
 
     def _open_gallery(self, number: int) -> None:
@@ -173,9 +175,34 @@ class Reopening:
                 self.window.opening.take_pairs(one.place.path)
         self._next()
 
+    def _open_vectors(self) -> None:
+        """After models, whose vectors they are; those of models that are not here come under their name alone."""
+        self._import(list(self.found.vectors) if self.desk.workspace.faces is not None else [])
+
+    def _import(self, vectors: list[Vectors]) -> None:
+        self._loading = bool(vectors)
+        if not vectors:
+            self._next()
+            return
+        one, *rest = vectors
+
+        def then(problem: str) -> None:
+            if problem:
+                self.kept = replace(self.kept, vectors=(*self.kept.vectors, one))
+                title = tr("The vectors of {name} were not read", name=escaped(one.card.name))
+                self.desk.say(title, problem)
+            self._import(rest)
+
+        if why := self._why_not(one.place):
+            then(why)
+        else:
+            given = Table(one.place.path.absolute(), "vectors", one.card, one.weights)
+            self.window.modelling.take_vectors(given, ended=then)
+
     def _open_queries(self) -> None:
         one, faces = self.found.queries, self.desk.workspace.faces
-        if one is None or faces is None or self._why_not(one.place):
+        root = one.options.get("root") if one is not None else None
+        if one is None or faces is None or self._why_not(one.place) or (root and not self.may(Path(root))):
             self._next()
             return
         request = Request(
@@ -262,12 +289,16 @@ class Reopening:
         for one in self.found.models:
             if one.place.path not in here:
                 self._keep_model(Missing(one, why))
+        read = {one.path for one in self.desk.workspace.tables} | {one.place.path for one in self.kept.vectors}
+        waiting = tuple(one for one in self.found.vectors if one.place.path.absolute() not in read)
+        self.kept = replace(self.kept, vectors=(*self.kept.vectors, *waiting))
         self._finish()
 
     # -- the end
 
     def _slots(self) -> dict[str, Any]:
-        names = {one.card.name for one in self.found.models} | {*self.found.stores}
+        names = {one.card.name for one in self.found.models} | {one.card.name for one in self.found.vectors}
+        names |= {*self.found.stores}
         return {slot: name for slot in SLOTS if (name := self.found.fields.get(slot, "")) in names}
 
     def _finish(self) -> None:
@@ -367,7 +398,7 @@ class Reopening:
         self.missing, self._whole = [], True
         self.kept = Archive(unknown=self.found.unknown, layout=self.found.layout, models=self.kept.models)
         self.window.keeping.resume(self)
-        self._run([self._open_galleries, self._open_tables, self._open_queries, self._wait])
+        self._run([self._open_galleries, self._open_tables, self._open_queries, self._open_vectors, self._wait])
 
     def locate_model(self, missing: Missing) -> None:
         """Ask where a model is now; others that are missing are looked for beside it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from facelens.session.jobs import Job, Request, State
+from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
 
@@ -26,6 +27,6 @@ def write(desk: Desk, out: Path, call: Callable[..., object], *args: Any, slot: 
         if job.state is State.FAILED:
             desk.notify(job.error, trace=job.trace)
         elif job.state is State.DONE:
-            desk.tell(tr("Written to {path}", path=escaped(str(out))))
+            desk.tell(written(desk, out))
 
-    desk.jobs.submit(request, then=done)
+    desk.jobs.submit(leaving(desk, request), then=done)

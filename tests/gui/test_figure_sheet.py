@@ -84,7 +84,7 @@ def test_figures_are_previewed_ticked_and_written_with_recipes(
     assert recipe.paper.width == pytest.approx(85 / 25.4) and recipe.versions["facelens"]
     assert 'width="240.945pt"' in (tmp_path / "mine roc.svg").read_text()[:1500]
     assert evaluated.desk.settings.drawing == Drawing("svg", 85.0, 200, True), "remembered for the next one"
-    assert "2 figures written to" in evaluated.statusBar().currentMessage()
+    assert "2 figures. Written to" in evaluated.statusBar().currentMessage()
 
 
 def test_nothing_ticked_writes_nothing(evaluated: MainWindow, settle: Callable, pump: Callable) -> None:

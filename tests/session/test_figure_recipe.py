@@ -254,7 +254,7 @@ def written(workspace: Workspace, project: Path) -> dict[str, Any]:
 
 def test_it_comes_back_as_it_was(workspace: Workspace, project: Path) -> None:
     view = View(side="a", pair=("x/1.png", "y/2.png"), patch=("gallery", 3), focus=("Ada",), cut=0.1)
-    recipe = Recipe("match", "flow", view, Paper(3.5, 300), "pdf", pseudonyms=True, before=("uncertainty",))
+    recipe = Recipe("match", "flow", view, Paper(3.5, 300), "pdf", blur=True, before=("uncertainty",))
     recipe = replace(recipe, workspace=figure_recipe.recipe_of(workspace, "match").workspace, versions={"python": "3"})
     place = project / "one.recipe.json"
     figure_recipe.write(recipe, place)
@@ -286,7 +286,7 @@ def _at(found: dict[str, Any], path: str, value: object) -> None:
         ("figure.format", "exe"),
         ("figure.before", ["everything"]),
         ("figure.before", "uncertainty"),
-        ("figure.pseudonyms", 1),
+        ("figure.blur", 1),
         ("figure.view", "all"),
         ("figure.view.side", "c"),
         ("figure.view.pair", ["one"]),

@@ -1,0 +1,60 @@
+"""A workspace with all that belongs to it as one zip."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facelens.commands import stores, work
+from facelens.errors import InputError
+from facelens.words import escaped, tr
+
+if TYPE_CHECKING:
+    from facelens.commands import Commands
+
+
+def add(commands: Commands) -> None:
+    from facelens.images.giving import KINDS
+
+    command = commands.add_parser(
+        "collect", help=tr("a workspace with pictures, marks and vectors as one zip, to be opened elsewhere")
+    )
+    command.add_argument("workspace", type=Path, metavar="WORKSPACE.facelens")
+    command.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+    command.add_argument(
+        "--pictures", choices=KINDS, default="thumbnails", help=tr("default: thumbnails of 160 pixels")
+    )
+    command.add_argument("--vectors", action="store_true", help=tr("also the vectors of all models"))
+    command.add_argument("--models", action="store_true", help=tr("also the files of models; see their licences"))
+    command.add_argument(
+        "--words", action="store_true", help=tr("under pseudonyms: notes, and names of tags and subsets, as written")
+    )
+    command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
+    work.disguise_arguments(command)
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from facelens.session import collecting, gathering
+    from facelens.session.settings import Settings
+
+    if arguments.out.suffix.lower() != ".zip":
+        raise InputError(
+            tr("{name} is no zip.", name=escaped(arguments.out.name)), hint=tr("Give a name that ends in .zip.")
+        )
+    gathered = gathering.gather(
+        arguments.workspace,
+        cache=stores.store_root(arguments.root),
+        recent=[one.path for one in Settings.load().recent],
+    )
+    choice = collecting.Choice(
+        arguments.pictures, arguments.vectors, arguments.models, arguments.words, work.guise(arguments)
+    )
+    done = work.apart(
+        collecting.collect, gathered.collection, arguments.out.absolute(), choice, tick=work.Line(tr("Collecting"))
+    )
+    for line in (*gathered.notes, *done.said):
+        print(line)
+    print(tr("Written to {path}, {size} bytes.", path=escaped(str(arguments.out)), size=done.size))
+    return 0
