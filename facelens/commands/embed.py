@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from facelens.commands import align, stores, work
-from facelens.errors import InputError
 from facelens.words import tr
 
 if TYPE_CHECKING:
@@ -37,13 +36,10 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from facelens.session import tasks
+    from facelens.session import exporting, tasks
 
-    if arguments.export and arguments.export.suffix.lower() not in ("", ".npz", ".parquet"):
-        raise InputError(
-            tr("Vectors cannot be written as {suffix}.", suffix=arguments.export.suffix),
-            hint=tr("Use NAME.npz, NAME.parquet, or a folder without an ending for TensorBoard's projector."),
-        )
+    if arguments.export:
+        exporting.target_of(arguments.export)  # before anything is done
     faces = tasks.open_gallery(arguments.gallery).faces
     if arguments.detector:
         faces = align.aligned(faces, arguments)
@@ -66,6 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.skipped:
         tasks.write_skipped(arguments.skipped, faces, skipped=done.skipped)
     if arguments.export:
-        tasks.export_vectors(done.features(faces), faces, arguments.export, tick=work.Line(tr("Writing")))
-        print(tr("Vectors written to {path}.", path=arguments.export))
+        written = exporting.export(done.features(faces), faces, arguments.export, tick=work.Line(tr("Writing")))
+        print(written.sentence)
     return 0

@@ -214,6 +214,14 @@ def known(path: Path) -> bool:
     return path.is_relative_to(sample_data()) or str(path) in _known()[0]
 
 
+def may_follow(found: Archive, path: Path, recent: Iterable[str] = ()) -> bool:
+    """Whether a file may lead there: inside its folder, or opened by this user before (`recent` galleries too)."""
+    if known(path) or str(path) in recent:
+        return True
+    folder = (origin(found.path) or found.path).parent.resolve()
+    return path.is_relative_to(folder) and path.resolve().is_relative_to(folder)
+
+
 def trust(paths: Iterable[Path]) -> None:
     """The user has chosen these."""
     from facelens.session.archive import Gallery, Place

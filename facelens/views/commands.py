@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
 TABLES = "JSON (*.json);;CSV (*.csv);;LaTeX (*.tex)"
 RATINGS = ("none", "one", "two", "three", "four", "five")
-EXPORTS = "npz (*.npz);;Parquet (*.parquet);;TensorBoard folder with TSV and sprite (*)"
 
 
 class Commands:
@@ -307,13 +306,11 @@ class Commands:
             self.window.import_vectors(Path(name))
 
     def _export_vectors(self) -> None:
-        name, kind = QFileDialog.getSaveFileName(
-            self.window, tr("Export vectors"), f"{self.workspace.model}.npz", EXPORTS
-        )
-        if name:
-            ending = "" if kind.startswith("TensorBoard") else "." + kind.split()[0].lower()
-            path = Path(name).with_suffix("") if not ending else _with_ending(name, ending)
-            self.window.modelling.export_vectors(self.workspace.model, path)
+        from facelens.views import exporting
+
+        model = self.workspace.model
+        if asked := exporting.ask(self.window, tr("Export vectors"), f"{model}.npz", exporting.VECTORS):
+            exporting.export(self.window, model, *asked)
 
     def _export_figure(self) -> None:
         name, kind = QFileDialog.getSaveFileName(
@@ -597,13 +594,17 @@ class Commands:
 
     def _export_points(self) -> None:
         from facelens.session.projection_tables import write_points
+        from facelens.views import exporting
 
-        suggested, kinds = f"{self.faces.name} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export points"), suggested, kinds)
-        if name:
-            out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
-            change = self._map_look().change
-            self._write(out, write_points, self.faces, self.workspace.projection, change=change)
+        found = self.workspace.projection
+        asked = exporting.ask(self.window, tr("Export points"), f"{self.faces.name} map.csv", exporting.POINTS)
+        if asked is None or found is None:
+            return
+        out, kind = asked
+        if kind.target:
+            exporting.export(self.window, found.plan.model, out, kind)
+        else:
+            self._write(out, write_points, self.faces, found, change=self._map_look().change)
 
     def _export_map(self) -> None:
         suggested = f"{self.faces.name} map.png"

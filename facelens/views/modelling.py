@@ -584,30 +584,6 @@ class Modelling:
             if chosen := QFileDialog.getOpenFileName(self.parent, tr("Choose a list of names"), "", kinds)[0]:
                 self.import_vectors(path, names=Path(chosen))
 
-    def export_vectors(self, name: str, out: Path, *, then: Callable[[Path], None] | None = None) -> None:
-        """Write the vectors of a model: .npz, .parquet, else a folder for TensorBoard's projector."""
-        workspace = self.desk.workspace
-        features, faces = workspace.features.get(name), workspace.faces
-        if features is None or faces is None:
-            return
-        request = Request(
-            title=tr("Export {name}", name=escaped(out.name)),
-            call=tasks.export_vectors,
-            args=(features, faces, out),
-            slot="export",
-            unit=tr("vectors"),
-        )
-
-        def done(job: Job) -> None:
-            if job.state is State.FAILED:
-                self.desk.notify(job.error, trace=job.trace)
-            elif job.state is State.DONE:
-                self.desk.tell(tr("Written to {path}", path=escaped(str(out))))
-                if then is not None:
-                    then(out)
-
-        self.desk.jobs.submit(request, then=done)
-
     # -- A and B
 
     def choose(self, slot: str, name: str) -> None:

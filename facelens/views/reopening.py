@@ -89,11 +89,7 @@ class Reopening:
 
     def may(self, path: Path) -> bool:
         """Whether a path may be followed: inside the file's folder, or opened by this user before."""
-        recent = {one.path for one in self.desk.settings.recent}
-        if shelf.known(path) or str(path) in recent:
-            return True
-        folder = (shelf.origin(self.found.path) or self.found.path).parent.resolve()
-        return path.is_relative_to(folder) and path.resolve().is_relative_to(folder)
+        return shelf.may_follow(self.found, path, {one.path for one in self.desk.settings.recent})
 
     def _why_not(self, place: Place) -> str:
         """Why something is not opened, "" where it can be."""
