@@ -12,14 +12,19 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = (
+    "facelens embed FOLDER --model model.pth",
+    "facelens embed PHOTOGRAPHS --model model.onnx --detector yunet.onnx --export vectors.npz",
+)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "embed", help=tr("embed a gallery with a model; what is done already is not done again")
     )
-    command.add_argument("gallery", type=Path)
+    command.add_argument("gallery", type=Path, help=tr("a folder, manifest, pairs.txt or .bin"))
     command.add_argument("--model", type=Path, required=True, metavar="FILE", help=tr("checkpoint or ONNX file"))
-    command.add_argument("--card", type=Path, help=tr("model card to use instead of the one beside the file"))
+    command.add_argument("--card", type=Path, metavar="FILE", help=tr("model card instead of the one beside the file"))
     command.add_argument("--store", type=Path, metavar="DIR", help=tr("where vectors are kept (default: the cache)"))
     command.add_argument(
         "--export",
@@ -30,7 +35,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--skipped", type=Path, metavar="FILE", help=tr("also list the skipped pictures as CSV"))
     command.add_argument("--network", metavar="NAME", help=tr("which network of a file that holds several"))
     align.detector_arguments(command, required=False)
-    command.add_argument("--batch", type=int, default=32)
+    command.add_argument("--batch", type=int, default=32, help=tr("pictures at a time (default: 32)"))
     command.add_argument("--threads", type=int, default=None, help=tr("processor cores (default: all)"))
     command.set_defaults(run=run)
 

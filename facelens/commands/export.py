@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from facelens.commands import Commands
     from facelens.session.saved import Saved
 
+EXAMPLES = (
+    "facelens export STORE --out faces.parquet --map umap",
+    "facelens export STORE --out folder --as fiftyone",
+    "facelens export work.facelens --model NAME --out tensorboard",
+)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan
@@ -22,7 +28,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "export", help=tr("faces and vectors for Embedding Atlas, TensorBoard, FiftyOne, numpy or pandas")
     )
-    command.add_argument("store", metavar="STORE", help=tr("vectors of a gallery, or a workspace NAME.facelens"))
+    command.add_argument("store", metavar="STORE", help=tr("vectors, named as in evaluate, or a NAME.facelens"))
     command.add_argument(
         "--out",
         type=Path,
