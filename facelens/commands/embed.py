@@ -68,5 +68,5 @@ def run(arguments: argparse.Namespace) -> int:
         tasks.write_skipped(arguments.skipped, faces, skipped=done.skipped)
     if arguments.export:
         written = exporting.export(done.features(faces), faces, arguments.export, tick=work.Line(tr("Writing")))
-        print(written.sentence)
+        print(written.sentence())
     return 0

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         thumbnails=arguments.thumbnails,
         tick=work.Line(tr("Writing")),
     )
-    for line in (written.sentence, *written.notes):
+    for line in (written.sentence(), *written.notes):
         print(line)
     if written.command:
         print(tr("To open it: {command}", command=written.command))

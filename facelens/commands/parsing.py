@@ -11,7 +11,7 @@ from typing import Any
 from facelens.commands import values
 from facelens.words import tr
 
-WIDEST = 13  # letters of a command
+WIDEST = 15  # letters of a command and its indentation
 
 # What stands for a value in the help, where an option does not say it itself.
 METAVARS = {int: "N", float: "X", Path: "PATH", values.count: "N", values.size: "N", values.rate: "RATE"}

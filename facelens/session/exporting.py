@@ -38,10 +38,14 @@ class Exported:
     command: str = ""  # opens it; "" where that goes without saying
 
     @property
-    def sentence(self) -> str:
-        """What is in it."""
+    def program(self) -> str:
+        """Who opens it by that command."""
+        return {"parquet": "Embedding Atlas", "tensorboard": "TensorBoard"}.get(self.target, "")
+
+    def sentence(self, path: str = "") -> str:
+        """What is in it, which may be called otherwise than by its whole path."""
         counted = plural(self.faces, "{n} face", "{n} faces")
-        said = tr("{faces} written to {path}", faces=counted, path=escaped(str(self.path)))
+        said = tr("{faces} written to {path}", faces=counted, path=escaped(path or str(self.path)))
         if self.left_out:
             said += plural(self.left_out, "; {n} is left out", "; {n} are left out")
         return said + "."

@@ -85,7 +85,7 @@ def export(window: MainWindow, model: str, out: Path, kind: Kind) -> None:
             "thumbnails": exporting.THUMBNAIL if kind.rich else 0,
         },
         slot="export",
-        unit=tr("vectors"),
+        unit="",
     )
 
     def done(job: Job) -> None:
@@ -104,8 +104,9 @@ def _tell(window: MainWindow, written: Exported) -> None:
         return
     told = [*written.notes]
     if written.command:
-        told.append(tr("To open it, type: {command}", command=escaped(written.command)))
+        told.append(tr("To open it in {program}, copy the command and run it.", program=written.program))
     button = tr("Copy the command") if written.command else ""
-    card = window.notices.show(written.sentence, " ".join(told), kind="info", button=button)
+    title = written.sentence(written.path.name).rstrip(".")
+    card = window.notices.show(title, " ".join(told), kind="info", button=button)
     if button:
         card.acted.connect(lambda: QGuiApplication.clipboard().setText(written.command))

@@ -202,7 +202,7 @@ def test_tiles_of_the_sprite_stand_row_by_row_on_a_square(tmp_path: Path, faces:
     tensorboard.write(tmp_path, going(faces, vectors))
     with Image.open(tmp_path / "sprite.png") as image:
         sheet = np.asarray(image)
-    assert sheet.shape == (4 * 64, 4 * 64, 3)  # as many rows as columns, a power of two, though three would do
+    assert sheet.shape == (4 * 64, 4 * 64, 3)  # as many rows as columns, a power of two
     for n in range(16):
         tile = sheet[64 * (n // 4) :][:64, 64 * (n % 4) :][:, :64]
         if n == 9 or n >= N:
@@ -210,6 +210,9 @@ def test_tiles_of_the_sprite_stand_row_by_row_on_a_square(tmp_path: Path, faces:
         else:
             assert tile[32, 32].tolist() == pytest.approx([20 * n, 0, 255 - 20 * n], abs=6), n
     assert (sheet[:64, :8] == 128).all()  # 20 × 30 pictures are not stretched
+    tensorboard.write(tmp_path, Outgoing.of(features_of(faces, vectors), faces, without=faces.ids[5:]))
+    with Image.open(tmp_path / "sprite.png") as image:
+        assert image.size == (256, 256)
 
 
 def test_a_map_is_a_tensor_of_three_dimensions(tmp_path: Path, faces: FaceSet, vectors: np.ndarray) -> None:
