@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from facelens import __version__
+from facelens import __version__, commands
 from facelens.__main__ import main
+from facelens.commands import parser
 from facelens.errors import Cancelled, FaceLensError, NoDisplay
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,11 +47,60 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
     assert ended.value.code == 2 and "usage: facelens" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["gui"], ["tour"], ["doctor"], ["pairs"], ["sample"], ["sample", "build"]])
-def test_help_of_every_command(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def every(parser: argparse.ArgumentParser, *name: str) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """All commands and those below them."""
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, below in action.choices.items():
+                yield from every(below, *name, word)
+
+
+COMMANDS = dict(every(parser()))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_of_every_command(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what the command does, what everything it takes is, and shows an example."""
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
         main([*command, "--help"])
-    assert ended.value.code == 0 and "usage: facelens" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert ended.value.code == 0 and said.startswith(f"usage: facelens {' '.join(command)}".rstrip())
+    assert max(map(len, said.splitlines())) <= 80 or command == ("evaluate",)  # a list of choices that cannot break
+    found = COMMANDS[command]
+    assert found.description and found.description[0].isupper() and found.description.endswith(".")
+    for action in found._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            continue
+        assert action.help, f"{' '.join(command)}: {action.option_strings or action.dest} needs words"
+        assert not action.help.endswith(".") or action.dest == "help"
+        spelled = action.choices is not None or action.nargs == 0
+        assert spelled or (action.metavar and action.metavar != action.dest), action
+    assert ("Exit codes: 0 done; 1" in said) is (command == ())
+    assert ("\nexample" in said) is (len(command) == 1)
+
+
+@pytest.mark.parametrize("line", [line for one in commands.COMMANDS for line in one.EXAMPLES])
+def test_examples_can_be_typed(line: str) -> None:
+    words = shlex.split(line)
+    assert words[0] == "facelens" and callable(parser().parse_args(words[1:]).run)
+    options = COMMANDS[tuple(words[1 : 3 if words[1] in ("models", "sample") else 2])]._option_string_actions
+    assert not [word for word in words if word.startswith("--") and word not in options]  # no abbreviations
+
+
+def test_one_option_means_one_thing() -> None:
+    """The same word takes the same kind of value in every command."""
+    common = ("--gallery", "--out", "--json", "--csv", "--figure", "--scores", "--seed", "--card", "--store")
+    said: dict[str, set[str]] = {}
+    for name, found in COMMANDS.items():
+        for option, action in found._option_string_actions.items():
+            if option in common and name != ("models", "inspect"):  # which prints JSON and writes none
+                said.setdefault(option, set()).add(str(action.metavar))
+    assert said.pop("--out") == {"FILE", "DIR"}
+    assert {option: len(words) for option, words in said.items()} == dict.fromkeys(said, 1), said
 
 
 def test_doctor_prints_and_writes(gallery: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

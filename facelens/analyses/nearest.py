@@ -1,6 +1,8 @@
 """Nearest faces: those whose vectors point most nearly the same way.
 
 Computes    cosine of some faces with all others, the k largest of each; exact
+            of all with all (`every`): exact up to EXACT faces; of more, the best of CANDIDATES * k that are nearest
+            by the first REDUCED principal components, with their exact cosine
 Shapes      vectors (N, D); result ids (n, k) and cosine (n, k), largest first
 """
 
@@ -12,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.features.featureset import FeatureSet
-from facelens.images.faceset import Ids
-from facelens.progress import Tick, silent
+from facelens.images.faceset import Ids, Rows
+from facelens.progress import Tick, part_of, silent
 
 BLOCK = 1 << 22  # floats looked at at once
 HELD = 1 << 25  # cosines held at once
+EXACT = 50_000  # faces that are all compared with each other in all dimensions
+CANDIDATES = 4
 
 
 def nearest(
@@ -74,3 +78,53 @@ def by_models(
 ) -> list[tuple[Ids, NDArray[np.float32]]]:
     """The same by each of some models."""
     return [nearest(one, face, k=k, without=without, tick=tick) for one in features]
+
+
+def every(features: FeatureSet, ids: Ids, *, k: int = 15, tick: Tick = silent) -> tuple[Rows, NDArray[np.float32]]:
+    """(N, k) places in `ids` of the faces nearest to each of them, itself left out, and their cosines.
+
+    Where there are fewer, place -1 and cosine -inf fill up. All of `ids` must have a usable vector.
+    """
+    from facelens.analyses import layouts, similarity
+
+    rows, found = features.rows_of(ids)
+    if not found.all():
+        raise ValueError("a face without usable vector has no nearest")
+    x, alone = _Unit(features, rows), np.arange(len(rows))
+    if len(rows) <= EXACT or features.dimensions <= layouts.REDUCED:
+        held = x[:]
+        near, cosine = similarity.top_k(held, held, k=k, without=alone, tick=tick)
+        return near, np.asarray(cosine, np.float32)
+    held = layouts.pca(x, layouts.REDUCED, tick=part_of(tick, 0, 20))[0]
+    wider = min(CANDIDATES * k, len(rows) - 1)
+    near, _ = layouts.between(held, held, wider, without=alone, metric="cosine", tick=part_of(tick, 0, 2))
+    places, best = np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32)
+    step = max(1, BLOCK // (wider * features.dimensions))
+    for start in range(0, len(rows), step):
+        part_of(tick, 1, 2)(start, len(rows))
+        some = slice(start, min(start + step, len(rows)))
+        asked, answers = x[some], x[near[some].reshape(-1)].reshape(some.stop - start, wider, -1)
+        cosine = np.einsum("nd,nkd->nk", asked, answers)
+        order = np.argsort(-cosine, axis=1, kind="stable")[:, :k]
+        places[some] = np.take_along_axis(near[some], order, 1)
+        best[some] = np.take_along_axis(cosine, order, 1)
+    return places, best
+
+
+class _Unit:
+    """(N, D) vectors of length 1, read when rows are asked for."""
+
+    def __init__(self, features: FeatureSet, rows: Rows) -> None:
+        self._features, self._rows = features, rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self._rows), self._features.dimensions
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, some: slice | Rows, /) -> NDArray[np.float32]:
+        rows = self._rows[some]
+        found: NDArray[np.float32] = self._features.vectors[rows] / self._features.norms[rows, None]
+        return found

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from facelens.commands import Commands
     from facelens.images.faceset import FaceSet
 
+EXAMPLES = ("facelens align PHOTOGRAPHS --detector yunet.onnx --out manifest.csv",)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("align", help=tr("find the five points of every face and write them as a manifest"))
-    command.add_argument("gallery", type=Path)
+    command.add_argument("gallery", type=Path, help=tr("a folder, manifest, pairs.txt or .bin"))
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help=tr("the manifest, a CSV file"))
     detector_arguments(command, required=True)
     work.disguise_arguments(command, pictures=False)

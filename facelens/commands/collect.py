@@ -13,15 +13,16 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+KINDS = ("none", "thumbnails", "originals")  # of images.giving, which takes a moment to import
+EXAMPLES = ("facelens collect work.facelens --out sent.zip --pseudonyms --blur --vectors",)
+
 
 def add(commands: Commands) -> None:
-    from facelens.images.giving import KINDS
-
     command = commands.add_parser(
         "collect", help=tr("a workspace with pictures, marks and vectors as one zip, to be opened elsewhere")
     )
-    command.add_argument("workspace", type=Path, metavar="WORKSPACE.facelens")
-    command.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+    command.add_argument("workspace", type=Path, metavar="WORKSPACE", help=tr("a NAME.facelens"))
+    command.add_argument("--out", type=Path, required=True, metavar="FILE", help=tr("NAME.zip"))
     command.add_argument(
         "--pictures", choices=KINDS, default="thumbnails", help=tr("default: thumbnails of 160 pixels")
     )

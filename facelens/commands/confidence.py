@@ -12,6 +12,8 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = ("facelens confidence STORE --pair A.jpg B.jpg --drop 2,5 --figure parts.pdf",)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan

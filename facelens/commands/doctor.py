@@ -13,10 +13,12 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = ("facelens doctor FOLDER --json findings.json",)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("doctor", help=tr("say what is wrong with a gallery"))
-    command.add_argument("gallery", type=Path)
+    command.add_argument("gallery", type=Path, help=tr("a folder, manifest, pairs.txt or .bin"))
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("also write the findings as JSON"))
     work.disguise_arguments(command, pictures=False)
     command.set_defaults(run=run)

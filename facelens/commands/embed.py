@@ -7,20 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from facelens.commands import align, stores, work
-from facelens.errors import InputError
 from facelens.words import tr
 
 if TYPE_CHECKING:
     from facelens.commands import Commands
+
+EXAMPLES = (
+    "facelens embed FOLDER --model model.pth",
+    "facelens embed PHOTOGRAPHS --model model.onnx --detector yunet.onnx --export vectors.npz",
+)
 
 
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "embed", help=tr("embed a gallery with a model; what is done already is not done again")
     )
-    command.add_argument("gallery", type=Path)
+    command.add_argument("gallery", type=Path, help=tr("a folder, manifest, pairs.txt or .bin"))
     command.add_argument("--model", type=Path, required=True, metavar="FILE", help=tr("checkpoint or ONNX file"))
-    command.add_argument("--card", type=Path, help=tr("model card to use instead of the one beside the file"))
+    command.add_argument("--card", type=Path, metavar="FILE", help=tr("model card instead of the one beside the file"))
     command.add_argument("--store", type=Path, metavar="DIR", help=tr("where vectors are kept (default: the cache)"))
     command.add_argument(
         "--export",
@@ -31,20 +35,17 @@ def add(commands: Commands) -> None:
     command.add_argument("--skipped", type=Path, metavar="FILE", help=tr("also list the skipped pictures as CSV"))
     command.add_argument("--network", metavar="NAME", help=tr("which network of a file that holds several"))
     align.detector_arguments(command, required=False)
-    command.add_argument("--batch", type=int, default=32)
+    command.add_argument("--batch", type=int, default=32, help=tr("pictures at a time (default: 32)"))
     command.add_argument("--threads", type=int, default=None, help=tr("processor cores (default: all)"))
     work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from facelens.session import tasks
+    from facelens.session import exporting, tasks
 
-    if arguments.export and arguments.export.suffix.lower() not in ("", ".npz", ".parquet"):
-        raise InputError(
-            tr("Vectors cannot be written as {suffix}.", suffix=arguments.export.suffix),
-            hint=tr("Use NAME.npz, NAME.parquet, or a folder without an ending for TensorBoard's projector."),
-        )
+    if arguments.export:
+        exporting.target_of(arguments.export)  # before anything is done
     faces = tasks.open_gallery(arguments.gallery).faces
     if arguments.detector:
         faces = align.aligned(faces, arguments)
@@ -68,6 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.skipped:
         tasks.write_skipped(arguments.skipped, told, skipped=done.skipped)
     if arguments.export:
-        tasks.export_vectors(done.features(faces), told, arguments.export, tick=work.Line(tr("Writing")))
-        print(tr("Vectors written to {path}.", path=arguments.export))
+        written = exporting.export(done.features(faces), told, arguments.export, tick=work.Line(tr("Writing")))
+        print(written.sentence())
     return 0

@@ -14,6 +14,11 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = (
+    "facelens evaluate STORE --far 1e-2 1e-3 --json numbers.json",
+    "facelens evaluate --gallery FOLDER --model old.pth new.pth --protocol pairs.txt",
+)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan
@@ -54,7 +59,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--cluster", action="store_true", help=tr("NMI also where it takes many minutes"))
     command.add_argument("--breakdown", metavar="COLUMN", help=tr("also for each value of a column"))
     command.add_argument("--resamples", type=int, help=tr("draws for intervals (default: 1000; 0 for none)"))
-    command.add_argument("--seed", type=int)
+    command.add_argument("--seed", type=int, help=tr("of the draws (default: 0)"))
     command.add_argument("--no-detector-score", action="store_true", help=tr("templates: all pictures count alike"))
     command.add_argument("--unit-length", action="store_true", help=tr("templates: pictures at unit length"))
     command.add_argument("--no-flip", action="store_true", help=tr("templates: vectors without the mirrored picture"))

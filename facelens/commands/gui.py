@@ -11,6 +11,11 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = (
+    "facelens gui FOLDER",
+    "facelens gui --sample",
+)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("gui", help=tr("open the window"))

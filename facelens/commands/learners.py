@@ -12,6 +12,8 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = ("facelens learners STORE --baseline STORE --figure learners.pdf",)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("learners", help=tr("what each learner of a divided embedding finds alone"))

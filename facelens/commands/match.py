@@ -13,6 +13,8 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = ("facelens match FACE.jpg STORE --occlude mask --alpha 0.7 --figure match.pdf",)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan

@@ -15,32 +15,39 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = (
+    "facelens models inspect model.pth",
+    "facelens models whatif model.pth FOLDER",
+    "facelens models parity model.pth model.onnx FOLDER",
+    "facelens models cached",
+)
+
 
 def add(commands: Commands) -> None:
     models = commands.add_parser("models", help=tr("model files and cached vectors"))
     model_commands = models.add_subparsers(metavar="COMMAND", required=True)
     inspect = model_commands.add_parser("inspect", help=tr("say what a model file is; runs nothing of it"))
-    inspect.add_argument("file", type=Path)
-    inspect.add_argument("--card", type=Path)
+    inspect.add_argument("file", type=Path, help=tr("checkpoint or ONNX file"))
+    inspect.add_argument("--card", type=Path, metavar="FILE", help=tr("model card instead of the one beside the file"))
     inspect.add_argument("--network", metavar="NAME", help=tr("which network of a file that holds several"))
     inspect.add_argument("--json", action="store_true", help=tr("print the card as JSON"))
     inspect.add_argument("--save-card", action="store_true", help=tr("write the card beside the file"))
     inspect.set_defaults(run=_inspect)
     whatif = model_commands.add_parser("whatif", help=tr("feed pictures in other ways than the card says and compare"))
-    whatif.add_argument("file", type=Path)
-    whatif.add_argument("gallery", type=Path)
-    whatif.add_argument("--card", type=Path)
+    whatif.add_argument("file", type=Path, help=tr("checkpoint or ONNX file"))
+    whatif.add_argument("gallery", type=Path, help=tr("a folder, manifest, pairs.txt or .bin"))
+    whatif.add_argument("--card", type=Path, metavar="FILE", help=tr("model card instead of the one beside the file"))
     whatif.add_argument("--n", type=int, default=160, help=tr("pictures of the sample (default: 160)"))
     whatif.add_argument("--pair", nargs=2, metavar="PICTURE", help=tr("also show the score of two pictures"))
     whatif.set_defaults(run=_whatif)
     parity = model_commands.add_parser("parity", help=tr("check that two forms of a model say the same"))
-    parity.add_argument("first", type=Path, metavar="FILE_A")
-    parity.add_argument("second", type=Path, metavar="FILE_B")
-    parity.add_argument("gallery", type=Path)
+    parity.add_argument("first", type=Path, metavar="FILE_A", help=tr("one form"))
+    parity.add_argument("second", type=Path, metavar="FILE_B", help=tr("the other; ends with 1 where they differ"))
+    parity.add_argument("gallery", type=Path, help=tr("a folder, manifest, pairs.txt or .bin"))
     parity.add_argument("--n", type=int, default=200, help=tr("pictures to compare (default: 200)"))
     parity.set_defaults(run=_parity)
     cached = model_commands.add_parser("cached", help=tr("list cached vectors"))
-    cached.add_argument("--store", type=Path, metavar="DIR")
+    cached.add_argument("--store", type=Path, metavar="DIR", help=tr("where vectors are kept (default: the cache)"))
     cached.add_argument("--purge", action="store_true", help=tr("delete them all"))
     cached.set_defaults(run=_cached)
     known = model_commands.add_parser("known", help=tr("list the networks FaceLens knows"))

@@ -30,7 +30,7 @@ def part_arguments(command: argparse.ArgumentParser, *, models: str) -> None:
     )
     command.add_argument("--unit", action="store_true", help=tr("bring each slice to length 1"))
     command.add_argument("--resamples", type=int, default=500, help=tr("draws for intervals; 0 for none"))
-    command.add_argument("--seed", type=int, default=usual.seed)
+    command.add_argument("--seed", type=int, default=usual.seed, help=tr("of the draws (default: 0)"))
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers but those of single faces"))
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the figures: NAME.pdf, .svg or .png"))
 

@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 MOVED = 5  # people that are printed
 
+EXAMPLES = (
+    "facelens project STORE --out map.csv --out map.png",
+    "facelens project OLD_STORE --other NEW_STORE --by moved --out moved.pdf",
+)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan
 
     command = commands.add_parser("project", help=tr("the faces as a map, of one model or of two"))
     usual = plan.ProjectionPlan()
-    command.add_argument("store", metavar="STORE", help=tr("vectors of a gallery"))
+    command.add_argument("store", metavar="STORE", help=tr("vectors of a gallery, named as in evaluate"))
     command.add_argument("--other", metavar="STORE", help=tr("those of a model that replaces it: where faces move to"))
     command.add_argument("--gallery", type=Path, metavar="PATH", help=tr("where the pictures are now"))
     command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
@@ -32,7 +37,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--min-dist", type=float, default=usual.min_dist, help=tr("of UMAP (default: 0.1)"))
     command.add_argument("--perplexity", type=float, default=usual.perplexity, help=tr("of t-SNE (default: 30)"))
     command.add_argument("--metric", choices=plan.METRICS, default=usual.metric, help=tr("default: cosine"))
-    command.add_argument("--seed", type=int, default=usual.seed)
+    command.add_argument("--seed", type=int, default=usual.seed, help=tr("of UMAP and t-SNE (default: 0)"))
     command.add_argument(
         "--space",
         choices=plan.SPACES,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from facelens.session.figure_recipe import Recipe
     from facelens.session.workspace import Workspace
 
+EXAMPLES = ("facelens render roc.png.recipe.json --format svg", "facelens render figures/*.recipe.json --width 3.35")
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("render", help=tr("draw a figure again from its recipe, without a display"))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ALPHAS = (0.0, 0.3, 0.5, 0.7, 1.0, -1.0)  # as published, and the plain sum
 
+EXAMPLES = ('facelens rerank STORE --queries "role = query" --alphas 0.3,0.7,sum --json sweep.json',)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser(

@@ -12,11 +12,15 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = ("facelens tour --out tour --theme light",)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("tour", help=tr("walk through every panel without a display and write pictures"))
-    command.add_argument("--out", type=Path, default=Path("tour"), help=tr("folder for the pictures (default: tour)"))
-    command.add_argument("--theme", choices=("dark", "light", "both"), default="both")
+    command.add_argument(
+        "--out", type=Path, default=Path("tour"), metavar="DIR", help=tr("folder for the pictures (default: tour)")
+    )
+    command.add_argument("--theme", choices=("dark", "light", "both"), default="both", help=tr("default: both"))
     command.add_argument("gallery", nargs="?", type=Path, help=tr("another gallery than the sample"))
     command.set_defaults(run=run)
 

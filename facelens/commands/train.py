@@ -15,6 +15,11 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = (
+    "facelens train cosface --gallery FOLDER --out run --set loss.scale=32 epochs=20",
+    "facelens train cosface --out run --resume",
+)
+
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("train", help=tr("train a model as a recipe says"))

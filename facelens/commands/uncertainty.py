@@ -13,6 +13,11 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+EXAMPLES = (
+    "facelens uncertainty STORE STORE STORE --csv faces.csv",
+    "facelens uncertainty --gallery FOLDER --model a.pth b.pth --by quality --low-first --scores quality.csv",
+)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan
@@ -73,7 +78,7 @@ def add(commands: Commands) -> None:
         "--right", choices=plan.RECOGNISED, default=usual.right, help=tr("when a face counts as recognised")
     )
     command.add_argument("--resamples", type=int, default=usual.resamples, help=tr("draws for intervals; 0 for none"))
-    command.add_argument("--seed", type=int, default=usual.seed)
+    command.add_argument("--seed", type=int, default=usual.seed, help=tr("of the draws (default: 0)"))
     command.add_argument(
         "--update-query", default="", metavar="NAME", help=tr("also another query model, by its name or its STORE")
     )

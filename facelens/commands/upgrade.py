@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FIT = {"auto": "auto", "always": "fit", "never": "none"}
 
+EXAMPLES = ("facelens upgrade OLD_STORE NEW_STORE --report folder",)
+
 
 def add(commands: Commands) -> None:
     from facelens.analyses import plan
@@ -68,7 +70,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--traffic", default="", metavar="COLUMN", help=tr("how often a face is asked for"))
     command.add_argument("--order", choices=plan.BACKFILLS, default="", help=tr("of the backfill in figure and file"))
     command.add_argument("--resamples", type=int, default=usual.resamples, help=tr("draws for intervals; 0 for none"))
-    command.add_argument("--seed", type=int, default=usual.seed)
+    command.add_argument("--seed", type=int, default=usual.seed, help=tr("of the draws (default: 0)"))
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers"))
     command.add_argument("--report", type=Path, metavar="DIR", help=tr("a page with everything, and all files"))
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("searches and pairs that are lost or gained"))

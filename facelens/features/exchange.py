@@ -1,36 +1,27 @@
-"""Vectors from elsewhere and to elsewhere: npy, npz, Parquet, TensorBoard's TSV, safetensors.
+"""Vectors from elsewhere: npy, npz, Parquet, TensorBoard's TSV, safetensors; `exports` writes what is read here.
 
 Users' files are read, never mapped and never unpickled, and no size written in a file is believed before it has been
 compared with the file. Rows find their faces by id, path, end of path or file name; what finds none is told, both ways.
-
-Parquet    id int64, path string (inside the gallery), filepath string (where it lies), identity string, usable bool,
-           norm float, vector list<float>, confidence list<float> (where there is one), then the gallery's columns
-npz        ids (N,) int64, names (N,) text or bytes, identity (N,) text, vectors (N, D) float32, norms (N,),
-           usable (N,) bool, confidence (N, S) where there is one
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError, NeedsChoice
 from facelens.features.featureset import FeatureSet, Provenance
-from facelens.files import atomic_write
-from facelens.images import decode
-from facelens.images.builder import guarded
-from facelens.images.faceset import FaceSet, Ids, Labels, Rows
+from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.images.matching import NONE, SEVERAL, rows_by_name
 from facelens.images.readers import table
 from facelens.progress import Tick, silent
@@ -50,7 +41,6 @@ IDENTITY, CONFIDENCE = "identity", "confidence"
 PARTS = 4096  # numbers of confidence of a face
 LINE = 1 << 22  # longest line of vectors as text
 SHOWN = 3  # names in a sentence
-SPRITE = 8192  # pixels that the projector takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,208 +530,3 @@ def require_same_space(a: FeatureSet, b: FeatureSet) -> None:
             ),
             hint=tr("Only vectors of one space can be compared; a compatible model or a transform joins two."),
         )
-
-
-# Writing
-
-
-@dataclass(frozen=True, eq=False)
-class _Out:
-    """What all exports tell about each vector."""
-
-    features: FeatureSet
-    faces: FaceSet
-    rows: Rows  # of the faces
-    usable: NDArray[np.bool_]
-    names: list[bytes] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, features: FeatureSet, faces: FaceSet) -> _Out:
-        rows = faces.rows_of(features.ids)
-        if len(rows) != len(features):
-            raise InputError(
-                tr("{n} vectors belong to faces that are not in this gallery.", n=len(features) - len(rows)),
-                hint=tr("Export with the gallery the vectors were made from."),
-            )
-        if faces.disguised:  # in an order that tells nothing
-            place = np.zeros(len(faces), np.int64)
-            place[rows] = np.arange(len(rows))
-            rows = faces.listed(rows)
-            features = features.take(place[rows])
-        usable = ~np.isin(features.ids, features.invalid)
-        return cls(features, faces, rows, usable, list(faces.paths.take(rows)))
-
-    @property
-    def ids(self) -> Ids:
-        """As they may be told."""
-        return self.faces.told_ids[self.rows]
-
-    def identity(self, place: int) -> str:
-        return self.faces.identity.name(int(self.rows[place]))
-
-
-def write_npz(path: Path, features: FeatureSet, *, faces: FaceSet) -> None:
-    """All vectors as one npz, not compressed."""
-    with atomic_write(Path(path)) as stream:
-        put_npz(stream, features, faces=faces)
-
-
-def put_npz(stream: IO[bytes], features: FeatureSet, *, faces: FaceSet) -> None:
-    """Write the same to an open file."""
-    out = _Out.of(features, faces)
-    features = out.features
-    try:
-        names: NDArray[Any] = np.array([name.decode() for name in out.names], "U")
-    except UnicodeDecodeError:
-        names = np.array(out.names, "S")
-    identity = [escaped(out.identity(place)) for place in range(len(out.rows))]
-    arrays: dict[str, NDArray[Any]] = {
-        "ids": out.ids,
-        "names": names,
-        "identity": np.array(identity, "U"),
-        "vectors": features.vectors,
-        "norms": features.norms,
-        "usable": out.usable,
-    }
-    if features.confidence is not None:
-        arrays["confidence"] = features.confidence
-    np.savez(stream, **arrays)  # type: ignore[arg-type]
-
-
-def write_parquet(path: Path, features: FeatureSet, *, faces: FaceSet, tick: Tick = silent) -> None:
-    """All vectors as a table with the gallery's columns; column names as at the head of this file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    out = _Out.of(features, faces)
-    features, ids = out.features, out.ids
-    vectors, step = features.vectors, 1 << 16
-    root = "" if faces.disguised else f"{escaped(str(faces.root.absolute()))}/"
-    exact = not all(_is_text(name) for name in out.names)
-    taken = {"id", "path", "path_bytes", "filepath", "identity", "usable", "norm", "vector", "confidence"}
-    extra = {f"{name}_" if name in taken else name: column for name, column in faces.columns.items()}
-
-    def lists(values: Floats) -> Any:
-        ends = pa.array(np.arange(0, values.size + 1, values.shape[1], dtype=np.int64))
-        return pa.LargeListArray.from_arrays(ends, pa.array(np.ascontiguousarray(values).reshape(-1))).cast(
-            pa.list_(pa.float32())
-        )
-
-    def batch(start: int) -> Any:
-        some = slice(start, min(start + step, len(features)))
-        rows = out.rows[some]
-        shown = [escaped(os.fsdecode(name)) for name in out.names[some]]
-        columns: dict[str, Any] = {
-            "id": pa.array(ids[some]),
-            "path": pa.array(shown, pa.string()),
-            "filepath": pa.array([f"{root}{name}" for name in shown], pa.string()),
-            "identity": pa.array([escaped(faces.identity.name(row)) or None for row in rows.tolist()], pa.string()),
-            "usable": pa.array(out.usable[some]),
-            "norm": pa.array(features.norms[some]),
-            "vector": lists(vectors[some]),
-        }
-        if exact:
-            columns["path_bytes"] = pa.array(out.names[some], pa.binary())
-        if features.confidence is not None:
-            columns["confidence"] = lists(features.confidence[some])
-        for name, column in extra.items():
-            if isinstance(column, Labels):
-                columns[escaped(name)] = pa.array(
-                    [escaped(column.name(row)) or None for row in rows.tolist()], pa.string()
-                )
-            else:
-                columns[escaped(name)] = pa.array(column[rows])
-        return pa.RecordBatch.from_pydict(columns)
-
-    with atomic_write(Path(path)) as stream:
-        first = batch(0)
-        with pq.ParquetWriter(stream, first.schema, compression="zstd", use_dictionary=False) as writer:
-            for start in range(0, max(1, len(features)), step):
-                tick(start, len(features), tr("Writing {name}", name=escaped(Path(path).name)))
-                writer.write_batch(first if start == 0 else batch(start))
-
-
-def _is_text(name: bytes) -> bool:
-    try:
-        text = name.decode()
-    except UnicodeDecodeError:
-        return False
-    return escaped(text) == text
-
-
-def write_projector(
-    folder: Path, features: FeatureSet, *, faces: FaceSet, sprite: bool = True, tick: Tick = silent
-) -> list[Path]:
-    """Files for TensorBoard's projector: vectors.tsv, metadata.tsv, sprite.png, and the config that names them, last.
-
-    Vectors that are no use are left out: the projector cannot show them. The sprite is left out above a million faces,
-    where a thumbnail would have fewer than eight pixels.
-    """
-    folder = Path(folder)
-    out = _Out.of(features, faces)
-    features = out.features
-    places = np.flatnonzero(out.usable)
-    side = max(1, math.ceil(math.sqrt(len(places))))
-    thumb = min(64, SPRITE // side)
-    with_sprite = sprite and thumb >= 8 and len(places) > 0
-    total = len(places) * (3 if with_sprite else 2)
-    vectors, step = features.vectors, 1024
-    with atomic_write(folder / "vectors.tsv") as stream:
-        for start in range(0, len(places), step):
-            tick(start, total, tr("Writing vectors"))
-            block = vectors[places[start : start + step]].astype(np.float64).tolist()
-            stream.write("".join("\t".join(f"{v:.9g}" for v in row) + "\n" for row in block).encode())
-    with atomic_write(folder / "metadata.tsv") as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", errors="backslashreplace", newline="")
-        # Two columns at least: a file of one column has no header.
-        text.write("\t".join(_cell(name) for name in ("path", "identity", *faces.columns)) + "\n")
-        for count, place in enumerate(places.tolist()):
-            if count % step == 0:
-                tick(len(places) + count, total, tr("Writing names"))
-            row = int(out.rows[place])
-            cells = [_cell(os.fsdecode(out.names[place])), _cell(out.identity(place))]
-            for column in faces.columns.values():
-                cells.append(_cell(column.name(row)) if isinstance(column, Labels) else _value(column[row]))
-            text.write("\t".join(cells) + "\n")
-        text.flush()
-        text.detach()
-    config = 'embeddings {\n  tensor_path: "vectors.tsv"\n  metadata_path: "metadata.tsv"\n'
-    written = [folder / "vectors.tsv", folder / "metadata.tsv"]
-    if with_sprite:
-        _write_sprite(folder / "sprite.png", faces, out.rows[places], thumb=thumb, side=side, tick=tick)
-        config += (
-            '  sprite {\n    image_path: "sprite.png"\n'
-            f"    single_image_dim: {thumb}\n    single_image_dim: {thumb}\n  }}\n"
-        )
-        written.append(folder / "sprite.png")
-    with atomic_write(folder / "projector_config.pbtxt") as stream:
-        stream.write((config + "}\n").encode())
-    return [*written, folder / "projector_config.pbtxt"]
-
-
-def _cell(text: str) -> str:
-    # Tabs and line ends would break the table; escapes keep them visible.
-    return guarded(escaped(text))
-
-
-def _value(value: Any) -> str:
-    return "" if value != value else repr(value.item())
-
-
-def _write_sprite(path: Path, faces: FaceSet, rows: Rows, *, thumb: int, side: int, tick: Tick) -> None:
-    """Thumbnails row by row, left to right; a picture that cannot be read stays grey."""
-    from PIL import Image
-
-    sheet = np.full((math.ceil(len(rows) / side) * thumb, side * thumb, 3), 128, np.uint8)
-    for count, row in enumerate(rows.tolist()):
-        tick(2 * len(rows) + count, 3 * len(rows), tr("Drawing thumbnails"))
-        try:
-            picture = Image.fromarray(decode.thumbnail_face(faces, row, thumb))
-        except (FaceLensError, OSError):
-            continue
-        picture.thumbnail((thumb, thumb))
-        top, left = count // side * thumb, count % side * thumb
-        top, left = top + (thumb - picture.height) // 2, left + (thumb - picture.width) // 2
-        sheet[top : top + picture.height, left : left + picture.width] = np.asarray(picture)
-    with atomic_write(path) as stream:
-        Image.fromarray(sheet).save(stream, "PNG")

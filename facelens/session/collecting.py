@@ -367,7 +367,7 @@ class Work:
     # -- vectors and models
 
     def _vectors(self, tick: Tick) -> tuple[Vectors, ...]:
-        from facelens.features import exchange
+        from facelens.features.exports import Outgoing, npz
 
         made, part = [], self.gallery
         names = list(self.given.features)
@@ -380,15 +380,18 @@ class Work:
             if not len(places):
                 continue
             some = features.take(places)
-            some = replace(some, ids=part.ids(some.ids), invalid=part.ids(features.invalid))
+            nowhere = replace(features.provenance, fingerprint="", file="")  # both follow from where pictures lie
+            some = replace(some, ids=part.ids(some.ids), invalid=part.ids(features.invalid), provenance=nowhere)
             with self._entry(f"vectors/{file}.npz") as stream:
-                exchange.put_npz(stream, some, faces=part.inside)
+                npz.put(stream, Outgoing.of(some, part.inside, unusable=True))
             source = features.provenance
             made.append(Vectors(Place(INSIDE / "vectors" / f"{file}.npz"), self._card(name), source.weights))
         return tuple(made)
 
     def _card(self, name: str) -> Card:
         """The card of a model, as it may be told."""
+
+
         from facelens.features.card import Card
 
         features = self.given.features.get(name)

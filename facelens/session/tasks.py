@@ -468,24 +468,6 @@ def kept_imports(faces: FaceSet, root: Path, *, tick: Tick = silent) -> tuple[Im
     return tuple(found)
 
 
-def export_vectors(features: FeatureSet, faces: FaceSet, out: Path, *, tick: Tick = silent) -> Path:
-    """Write vectors for other programs: .npz, .parquet, or a folder for TensorBoard's projector."""
-    from facelens.features import exchange
-
-    if out.suffix.lower() == ".npz":
-        exchange.write_npz(out, features, faces=faces)
-    elif out.suffix.lower() == ".parquet":
-        exchange.write_parquet(out, features, faces=faces, tick=tick)
-    else:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = tr("The folder {path} cannot be made: {why}.", path=escaped(str(out)), why=error.strerror)
-            raise InputError(message, hint=tr("Choose another place.")) from error
-        exchange.write_projector(out, features, faces=faces, tick=tick)
-    return out
-
-
 def write_skipped(out: Path, faces: FaceSet, *, skipped: tuple[tuple[int, str], ...]) -> None:
     """The pictures an embedding left out, with their reasons, as CSV."""
     import csv

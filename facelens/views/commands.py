@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
 TABLES = "JSON (*.json);;CSV (*.csv);;LaTeX (*.tex)"
 RATINGS = ("none", "one", "two", "three", "four", "five")
-EXPORTS = "npz (*.npz);;Parquet (*.parquet);;TensorBoard folder with TSV and sprite (*)"
 
 
 class Commands:
@@ -340,13 +339,11 @@ class Commands:
             self.window.import_vectors(Path(name))
 
     def _export_vectors(self) -> None:
-        name, kind = QFileDialog.getSaveFileName(
-            self.window, tr("Export vectors"), f"{self.workspace.model}.npz", EXPORTS
-        )
-        if name:
-            ending = "" if kind.startswith("TensorBoard") else "." + kind.split()[0].lower()
-            path = Path(name).with_suffix("") if not ending else _with_ending(name, ending)
-            self.window.modelling.export_vectors(self.workspace.model, path)
+        from facelens.views import exporting
+
+        model = self.workspace.model
+        if asked := exporting.ask(self.window, tr("Export vectors"), f"{model}.npz", exporting.VECTORS):
+            exporting.export(self.window, model, *asked)
 
     def export_figure(self, word: str, name: str = "") -> None:
         """Show what can be drawn of a page, with a preview; `name` is the figure to begin with."""
@@ -525,13 +522,17 @@ class Commands:
     def _export_points(self) -> None:
         from facelens.session.depicting import upgrade_on_map
         from facelens.session.projection_tables import write_points
+        from facelens.views import exporting
 
-        suggested, kinds = f"{self.stem} map.csv", "CSV (*.csv);;Parquet (*.parquet);;NPZ (*.npz)"
-        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export points"), suggested, kinds)
-        if name:
-            out = _with_ending(name, "." + (kind.split() or ["csv"])[0].lower())
-            found, upgrade = self.workspace.projection, upgrade_on_map(self.workspace)
-            change = upgrade.change_of(found.ids) if upgrade is not None and found is not None else None
+        found, upgrade = self.workspace.projection, upgrade_on_map(self.workspace)
+        asked = exporting.ask(self.window, tr("Export points"), f"{self.stem} map.csv", exporting.POINTS)
+        if asked is None or found is None:
+            return
+        out, kind = asked
+        if kind.target:
+            exporting.export(self.window, found.plan.model, out, kind)
+        else:
+            change = upgrade.change_of(found.ids) if upgrade is not None else None
             self._write(out, write_points, self.faces, found, change=change)
 
     def _write(self, out: Path, call: Callable[..., object], *args: object, **kwargs: object) -> None:

@@ -23,7 +23,6 @@ from facelens.resources import sample_models, sample_transforms
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Stored, Table, unique_name, with_model_columns
-from facelens.views.leaving import leaving, written
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -625,30 +624,6 @@ class Modelling:
             kinds = tr("Lists of names") + " (*.txt *.csv *.tsv)"
             if chosen := QFileDialog.getOpenFileName(self.parent, tr("Choose a list of names"), "", kinds)[0]:
                 self.import_vectors(path, names=Path(chosen))
-
-    def export_vectors(self, name: str, out: Path, *, then: Callable[[Path], None] | None = None) -> None:
-        """Write the vectors of a model: .npz, .parquet, else a folder for TensorBoard's projector."""
-        workspace = self.desk.workspace
-        features, faces = workspace.features.get(name), workspace.faces
-        if features is None or faces is None:
-            return
-        request = Request(
-            title=tr("Export {name}", name=escaped(out.name)),
-            call=tasks.export_vectors,
-            args=(features, faces, out),
-            slot="export",
-            unit=tr("vectors"),
-        )
-
-        def done(job: Job) -> None:
-            if job.state is State.FAILED:
-                self.desk.notify(job.error, trace=job.trace)
-            elif job.state is State.DONE:
-                self.desk.tell(written(self.desk, out))
-                if then is not None:
-                    then(out)
-
-        self.desk.jobs.submit(leaving(self.desk, request), then=done)
 
     # -- A and B
 

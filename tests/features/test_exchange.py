@@ -1,4 +1,4 @@
-"""Vectors from and to other programs: what is written is read back, what does not fit is told, nothing lies twice."""
+"""Vectors from other programs: what does not fit is told, what is no file of vectors is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 from PIL import Image
 
 from facelens.errors import FaceLensError, InputError, NeedsChoice
-from facelens.features import exchange
 from facelens.features.exchange import Vectors, join, read, require_same_space
 from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
@@ -327,112 +325,3 @@ def test_mutants(tmp_path: Path, vectors: np.ndarray, kind: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_mutants_at_length(tmp_path: Path, vectors: np.ndarray, kind: str) -> None:
     mutants(tmp_path, vectors, kind, 10_000)
-
-
-# Writing
-
-
-def test_npz_comes_back(tmp_path: Path, faces: FaceSet, vectors: np.ndarray) -> None:
-    vectors[4] = np.nan
-    sure = np.random.default_rng(2).random((N, 2)).astype(np.float32)
-    exchange.write_npz(tmp_path / "out.npz", features_of(faces, vectors, confidence=sure), faces=faces)
-    with np.load(tmp_path / "out.npz") as found:
-        np.testing.assert_array_equal(found["vectors"], vectors)
-        np.testing.assert_array_equal(found["confidence"], sure)
-        assert found["identity"].tolist() == [path.split("/")[0] for path in PATHS]
-        assert found["usable"].tolist() == [i != 4 for i in range(N)]
-    joined = join(read(tmp_path / "out.npz"), faces)
-    np.testing.assert_array_equal(joined.features.vectors, np.delete(vectors, 4, 0))
-    assert joined.features.invalid.tolist() == [faces.ids[4]]
-
-
-def test_parquet_has_the_names_that_other_programs_know(tmp_path: Path, faces: FaceSet, vectors: np.ndarray) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    exchange.write_parquet(tmp_path / "out.parquet", features_of(faces, vectors), faces=faces)
-    found = pq.read_table(tmp_path / "out.parquet")
-    assert found.column_names == ["id", "path", "filepath", "identity", "usable", "norm", "vector", "age", "hat"]
-    assert found.schema.field("vector").type == pa.list_(pa.float32())
-    assert found["id"].to_pylist() == faces.ids.tolist() and found["path"].to_pylist() == PATHS
-    assert Path(found["filepath"][0].as_py()).is_file()
-    assert found["age"].to_pylist() == list(range(N)) and found["hat"].to_pylist() == ["=yes", None] * (N // 2)
-    np.testing.assert_array_equal(np.array(found["vector"].to_pylist(), np.float32), vectors)
-    np.testing.assert_array_equal(join(read(tmp_path / "out.parquet"), faces).features.vectors, vectors)
-
-
-def test_the_projector_gets_four_files(tmp_path: Path, faces: FaceSet, vectors: np.ndarray) -> None:
-    vectors[4] = 0
-    (faces.root / PATHS[5]).write_bytes(b"broken")
-    written = exchange.write_projector(tmp_path, features_of(faces, vectors), faces=faces)
-    assert [path.name for path in written] == ["vectors.tsv", "metadata.tsv", "sprite.png", "projector_config.pbtxt"]
-    left = np.delete(vectors, 4, 0)
-    np.testing.assert_array_equal(np.loadtxt(tmp_path / "vectors.tsv", np.float32), left)
-    lines = (tmp_path / "metadata.tsv").read_text().splitlines()
-    assert lines[:2] == ["path\tidentity\tage\that", f"{PATHS[0]}\tPerson_0\t0.0\t'=yes"] and len(lines) == N
-    sprite = np.asarray(Image.open(tmp_path / "sprite.png"))
-    assert sprite.shape == (3 * 64, 4 * 64, 3)  # eleven faces, four in a row
-    assert sprite[32, 32 + 64].tolist() == pytest.approx([20, 0, 235], abs=6)  # the second face
-    assert (sprite[64 : 2 * 64, :64] == 128).all()  # the broken one, the fifth
-    config = (tmp_path / "projector_config.pbtxt").read_text()
-    assert 'tensor_path: "vectors.tsv"' in config and config.count("single_image_dim: 64") == 2
-    joined = join(read(tmp_path / "vectors.tsv"), faces)
-    np.testing.assert_array_equal(joined.features.vectors, left)
-    assert joined.without_vector.tolist() == [4]
-
-
-def test_a_sprite_fits_the_projector(tmp_path: Path, faces: FaceSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "SPRITE", 40)
-    features = features_of(faces, np.ones((N, D), np.float32))
-    exchange.write_projector(tmp_path, features, faces=faces)
-    with Image.open(tmp_path / "sprite.png") as sheet:
-        assert sheet.size == (40, 30)
-    monkeypatch.setattr(exchange, "SPRITE", 20)  # nothing to be seen at five pixels
-    (tmp_path / "other").mkdir()
-    exchange.write_projector(tmp_path / "other", features, faces=faces)
-    assert not (tmp_path / "other" / "sprite.png").exists()
-    assert "sprite" not in (tmp_path / "other" / "projector_config.pbtxt").read_text()
-
-
-ODD = [
-    b"=1+1.jpg",
-    b"a\tb.jpg",
-    b"a\nb.jpg",
-    b"\xff\xfe.jpg",
-    "ä\u202eb.jpg".encode(),
-    b"a'b.jpg",
-    b"@x/-y.jpg",
-    b"#.jpg",
-]
-
-
-@pytest.mark.parametrize("form", ["npz", "parquet", "projector"])
-def test_odd_names_come_back(tmp_path: Path, form: str) -> None:
-    odd = FaceSet.build("odd", tmp_path, paths=ODD, identities=["=cmd()", "\t", "a\nb", "\udcff", "+1", "", None, "-"])
-    vectors = np.random.default_rng(0).normal(size=(len(ODD), D)).astype(np.float32)
-    writers: dict[str, Callable[[], object]] = {
-        "npz": lambda: exchange.write_npz(tmp_path / "o.npz", features_of(odd, vectors), faces=odd),
-        "parquet": lambda: exchange.write_parquet(tmp_path / "o.parquet", features_of(odd, vectors), faces=odd),
-        "projector": lambda: exchange.write_projector(tmp_path, features_of(odd, vectors), faces=odd, sprite=False),
-    }
-    writers[form]()
-    joined = join(read(tmp_path / ("vectors.tsv" if form == "projector" else f"o.{form}")), odd)
-    assert joined.report == []
-    np.testing.assert_array_equal(joined.features.vectors, vectors)
-    if form == "projector":
-        cells = [c for line in (tmp_path / "metadata.tsv").read_text().splitlines() for c in line.split("\t")]
-        assert len(cells) == 2 * (len(ODD) + 1) and not [c for c in cells if c[:1] in tuple("=+-@")]
-
-
-def test_vectors_of_another_gallery_are_not_written(tmp_path: Path, faces: FaceSet, vectors: np.ndarray) -> None:
-    with pytest.raises(InputError, match="9 vectors belong to faces that are not in this gallery"):
-        exchange.write_npz(tmp_path / "a.npz", features_of(faces, vectors), faces=faces.take(np.arange(3)))
-    assert not list(tmp_path.glob("*.npz"))
-
-
-def test_nothing_to_write(tmp_path: Path, faces: FaceSet) -> None:
-    empty = FeatureSet(np.zeros(0, np.int64), np.zeros((0, D), np.float32), Provenance("", "net"))
-    exchange.write_parquet(tmp_path / "a.parquet", empty, faces=faces)
-    exchange.write_npz(tmp_path / "a.npz", empty, faces=faces)
-    assert len(exchange.write_projector(tmp_path, empty, faces=faces)) == 3
-    assert len(read(tmp_path / "a.npz")) == 0

@@ -387,7 +387,8 @@ def test_calibration_starts_where_the_distances_are(faces: FaceSet, universal: D
 def test_transforms_learn_from_stored_vectors_without_pictures(
     faces: FaceSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    from facelens.features import exchange, feed
+    from facelens.features import feed
+    from facelens.features.exports import Outgoing, npz
     from facelens.features.featureset import FeatureSet, Provenance
 
     rng = np.random.default_rng(0)
@@ -396,7 +397,7 @@ def test_transforms_learn_from_stored_vectors_without_pictures(
     for model, width in (("gallery", 24), ("query", 16)):
         vectors = (people @ rng.normal(size=(24, width))).astype(np.float32)
         files[model] = tmp_path / f"{model}.npz"
-        exchange.write_npz(files[model], FeatureSet(faces.ids, vectors, Provenance(model, model)), faces=faces)
+        npz.write(files[model], Outgoing.of(FeatureSet(faces.ids, vectors, Provenance(model, model)), faces))
 
     def refused(*_: object) -> None:
         raise AssertionError("a picture was read")

@@ -22,7 +22,7 @@ from facelens.session import annotations, archive, subsets
 from facelens.session.jobs import State
 from facelens.session.settings import Settings
 from facelens.session.workspace import NORM, Arrangement
-from facelens.views import keeping
+from facelens.views import exporting, keeping
 from facelens.views.collecting import CollectSheet
 from facelens.views.figure_sheet import FigureSheet
 from facelens.views.main_window import MainWindow
@@ -305,7 +305,7 @@ def test_exported_vectors_and_tables_are_disguised(
     window = open_window(Settings(theme="dark", pseudonyms=True))
     work_on(window, project, settle)
     window.store.update(arrangement=Arrangement(), excluded=np.zeros(0, np.int64))
-    window.modelling.export_vectors("net", tmp_path / "v.npz")
+    exporting.export(window, "net", tmp_path / "v.npz", exporting.VECTORS[0])
     settle(window)
     with np.load(tmp_path / "v.npz") as found:
         assert all(name.startswith("P000") for name in found["names"].tolist()) and len(found["names"]) == 12
@@ -324,7 +324,7 @@ def test_exported_vectors_and_tables_are_disguised(
 
 
 WRITERS = {
-    "write_list", "build_protocol", "export_vectors", "_ticked", "call", "write_skipped",
+    "write_list", "build_protocol", "export", "_ticked", "call", "write_skipped",
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from facelens.images.faceset import FaceSet, Labels
 from facelens.images.protocol import Protocol
 from facelens.session import (
     annotations,
+    exporting,
     match_tables,
     part_tables,
     policy,
@@ -200,7 +201,7 @@ def write_all(folder: Path, w: World, guise: Guise) -> None:
     send(tasks.build_protocol, faces, folder / "pairs.txt", folds=2, per_fold=20)
     send(tasks.build_protocol, faces.take(np.arange(195)), folder / "pairs.bin", folds=1, per_fold=5)
     for ending in (".npz", ".parquet", ""):
-        send(tasks.export_vectors, w.features["new"], faces, folder / f"vectors{ending}")
+        send(exporting.export, w.features["new"], faces, folder / f"vectors{ending}")
     for name, one in (("all", w.evaluation), ("listed", w.listed)):
         send(tables.write_json, folder / f"{name}.json", one, faces=faces, ticked=False)
         send(tables.write_csv, folder / f"{name}.csv", one, faces=faces, ticked=False)

@@ -18,7 +18,7 @@ from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick
-from facelens.session import ground, match_report, matching, tasks
+from facelens.session import exporting, ground, match_report, matching, tasks
 from facelens.session.ground import Ground
 from facelens.session.jobs import Request
 from facelens.session.match_tables import pair_json, write_ranking, write_sweep
@@ -210,7 +210,7 @@ def test_wrong_words(
     }
     if "VECTORS" in words:
         places["VECTORS"] = tmp_path / "v.npz"
-        tasks.export_vectors(world.features, world.faces, tmp_path / "v.npz")
+        exporting.export(world.features, world.faces, tmp_path / "v.npz")
     assert main([str(places.get(word, word)) for word in words]) == 1
     told = capsys.readouterr().err.splitlines()
     assert said in told[0] and len(told) == 2 and told[1]

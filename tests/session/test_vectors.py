@@ -18,7 +18,7 @@ from facelens.features.card import Card
 from facelens.features.store import Store, fingerprint
 from facelens.images import builder
 from facelens.images.faceset import FaceSet
-from facelens.session import tasks, vectors
+from facelens.session import exporting, tasks, vectors
 from tests.session.evaluated import EACH, PEOPLE, PLAN, D, World, stored, vectors_of
 
 
@@ -100,7 +100,7 @@ def test_a_store_of_an_earlier_version(world: World) -> None:
 def test_exported_vectors_need_no_gallery(world: World, tmp_path: Path, form: str) -> None:
     features = vectors.open_stores([str(world.old)], cache=world.cache).features[0]
     out = tmp_path / f"vectors.{form}"
-    tasks.export_vectors(features, world.faces, out)
+    exporting.export(features, world.faces, out)
     opened = vectors.open_stores([str(out)], cache=world.cache)
     assert opened.faces.identity.names == world.faces.identity.names and len(opened.features[0]) == 40
     plan = replace(PLAN, breakdown="", parts=("verification",))
@@ -194,7 +194,7 @@ def test_queries_that_moved_and_queries_of_a_file(world: World, masked: tuple[Pa
     folder, store = masked
     queries = vectors.open_stores([str(store)], cache=world.cache)
     out = tmp_path / "vectors.npz"
-    tasks.export_vectors(queries.features[0], queries.faces, out)
+    exporting.export(queries.features[0], queries.faces, out)
     moved = folder.rename(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="gallery of the queries is not at"):
         vectors.open_stores([str(world.old)], cache=world.cache, query=str(store))

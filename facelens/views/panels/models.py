@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 NARROW = 560
 SURE = 0.9  # see features.library.SURE, which is not worth importing at the start
+EXPORT = "For numpy, pandas, Embedding Atlas, TensorBoard or FiftyOne"
 
 
 class ModelsPanel(Panel):
@@ -112,7 +113,7 @@ class ModelsPanel(Panel):
         self.find_faces = self._button(tr("Find faces…"), tr("With a YuNet file of yours"), "faces.find")
         self.working = Working(margins=(0, 0, 0, 0))
         self.working.cancelled.connect(lambda: self.desk.jobs.cancel_slot(f"embed:{self.chosen}"))
-        self.export = self._button(tr("Export vectors…"), tr("npz, Parquet, or TSV with a sprite"), "vectors.export")
+        self.export = self._button(tr("Export vectors…"), tr(EXPORT), "vectors.export")
         self.delete = self._button(tr("Delete vectors…"), tr("Deletes them from this disk"), "vectors.delete")
         self.remove = self._button(
             tr("Take off the list"), tr("The file and the vectors on disk stay as they are"), "model.remove"
@@ -243,9 +244,7 @@ class ModelsPanel(Panel):
         for part in (self.embed, self.there, self.switch, self.details, self.about):
             part.setVisible(found is not None)
         self.export.setEnabled(features is not None)
-        self.export.setToolTip(
-            tr("npz, Parquet, or TSV with a sprite") if features is not None else tr("There are no vectors yet.")
-        )
+        self.export.setToolTip(tr(EXPORT) if features is not None else tr("There are no vectors yet."))
         stored = workspace.stored.get(name)
         self.delete.setVisible(found is not None or stored is not None)
         self.delete.setEnabled(stored is not None and stored.size > 0)
