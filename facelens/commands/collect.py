@@ -13,17 +13,17 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
+PICTURES = ("none", "thumbnails", "originals")  # as in images.giving, which takes a while to import
+
 
 def add(commands: Commands) -> None:
-    from facelens.images.giving import KINDS
-
     command = commands.add_parser(
         "collect", help=tr("a workspace with pictures, marks and vectors as one zip, to be opened elsewhere")
     )
     command.add_argument("workspace", type=Path, metavar="WORKSPACE.facelens")
     command.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
     command.add_argument(
-        "--pictures", choices=KINDS, default="thumbnails", help=tr("default: thumbnails of 160 pixels")
+        "--pictures", choices=PICTURES, default="thumbnails", help=tr("default: thumbnails of 160 pixels")
     )
     command.add_argument("--vectors", action="store_true", help=tr("also the vectors of all models"))
     command.add_argument("--models", action="store_true", help=tr("also the files of models; see their licences"))
