@@ -426,7 +426,7 @@ class Commands:
             copy(tables.latex(evaluation))
             return
         request = Request(
-            title=tr("Copy the table"), call=tables.latex_ticked, args=(evaluation,), slot="tables", place="thread"
+            title=tr("Copy the table"), call=tables.latex_ticked, args=(evaluation,), slot="copy", place="thread"
         )
         self._send(request, lambda job: self._on_latex(job, copy))
 

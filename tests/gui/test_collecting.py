@@ -308,6 +308,7 @@ def test_exported_vectors_and_tables_are_disguised(
     settle(window)
     for ending in ("json", "csv", "tex"):
         window.commands.evaluating.export_tables(tmp_path / f"e.{ending}")
+        settle(window)  # a newer one takes the place of one that is not written yet
     window.commands.evaluating.export_figures(tmp_path / "e.svg")
     window.act("evaluate.latex")
     settle(window)
