@@ -24,8 +24,8 @@ class Finder(importlib.abc.MetaPathFinder):
             plain(module)
             inner = module.load
 
-            def load(path):
-                data = inner(path)
+            def load(path, **how):
+                data = inner(path, **how)
                 end = data[-8:]
                 if end == b"KILL-IT!":
                     os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
-KINDS = ("none", "thumbnails", "originals")  # of images.giving, which takes a moment to import
+PICTURES = ("none", "thumbnails", "originals")  # as in images.giving, which takes a while to import
 EXAMPLES = ("facelens collect work.facelens --out sent.zip --pseudonyms --blur --vectors",)
 
 
@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
     command.add_argument("workspace", type=Path, metavar="WORKSPACE", help=tr("a NAME.facelens"))
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help=tr("NAME.zip"))
     command.add_argument(
-        "--pictures", choices=KINDS, default="thumbnails", help=tr("default: thumbnails of 160 pixels")
+        "--pictures", choices=PICTURES, default="thumbnails", help=tr("default: thumbnails of 160 pixels")
     )
     command.add_argument("--vectors", action="store_true", help=tr("also the vectors of all models"))
     command.add_argument("--models", action="store_true", help=tr("also the files of models; see their licences"))

@@ -220,12 +220,16 @@ class Disguise:
         if word and word != told:
             self._more[word] = told
 
+    @cached_property
+    def _longest(self) -> int:
+        return min(LONGEST, max(map(len, self._words), default=0))
+
     def sentence(self, text: str) -> str:
         """The text with the names of people, pictures and galleries told as pseudonyms, wherever they stand alone."""
         if not self.guise.pseudonyms or not text:
             return text
-        words = self._words | self._more if self._more else self._words
-        longest = min(LONGEST, max(map(len, words), default=0))
+        words, more = self._words, self._more
+        longest = max(self._longest, *map(len, more), 0)
         ends = [i for i in range(len(text) + 1) if _between(text, i)]
         made, at = [], 0
         for number, start in enumerate(ends):
@@ -233,7 +237,8 @@ class Disguise:
                 continue
             last = bisect_right(ends, start + longest)
             for end in reversed(ends[number + 1 : last]):
-                if told := words.get(text[start:end]):
+                word = text[start:end]
+                if told := more.get(word) or words.get(word):
                     made += [text[at:start], told]
                     at = end
                     break

@@ -22,6 +22,7 @@ from facelens.features.store import versions
 from facelens.files import atomic_write
 from facelens.images.builder import guarded
 from facelens.images.faceset import FaceSet
+from facelens.progress import Tick, silent
 from facelens.words import escaped
 
 
@@ -337,6 +338,12 @@ def latex(evaluation: Evaluation) -> str:
             "",
         ]
     )
+
+
+def latex_ticked(evaluation: Evaluation, *, tick: Tick = silent) -> str:
+    """`latex` as a job."""
+    tick(0, 1)
+    return latex(evaluation)
 
 
 def _latex_cell(measure: Measure, *, sign: bool = False) -> str:

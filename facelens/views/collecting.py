@@ -277,17 +277,17 @@ class CollectSheet(QDialog):
 
     def _vector_words(self) -> str:
         names = [escaped(name) for name in self.given.features]
-        return tr("Of {names}.", names=_listed(names)) if names else tr("No model has vectors of this gallery.")
+        return tr("Of {names}", names=_listed(names)) if names else tr("No model has vectors of this gallery.")
 
     def _model_words(self) -> str:
         if not self._models:
             along = bool(self.given.models)
             return tr("The models in use come with FaceLens.") if along else tr("No model is loaded.")
-        return _listed([f"{escaped(one.card.name)}: {licence(one.card)}" for one in self._models]) + "."
+        return _listed([f"{escaped(one.card.name)}: {licence(one.card)}" for one in self._models])
 
 
 def _listed(names: list[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+    return ", ".join(names[:most]) + (", …" if len(names) > most else ".")
 
 
 def _box(text: str, *, checked: bool = False) -> QCheckBox:

@@ -20,7 +20,6 @@ from facelens.session.annotations import FLAGGED, REJECTED
 from facelens.session.glance import MODELS, VECTORS
 from facelens.session.jobs import Job, Request, State
 from facelens.session.mark_columns import spoken
-from facelens.session.outgoing import outgoing
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
@@ -396,10 +395,25 @@ class Commands:
     def _copy_latex(self) -> None:
         from facelens.session import tables
 
-        (evaluation,) = outgoing(guise(self.window.desk), self.workspace.evaluation, first=self.faces)
+        def copy(text: str) -> None:
+            QGuiApplication.clipboard().setText(text)
+            self.window.statusBar().showMessage(tr("Table copied as LaTeX"), 6000)
+
+        evaluation = self.workspace.evaluation
         assert evaluation is not None  # the action's condition
-        QGuiApplication.clipboard().setText(tables.latex(evaluation))
-        self.window.statusBar().showMessage(tr("Table copied as LaTeX"), 6000)
+        if not guise(self.window.desk):
+            copy(tables.latex(evaluation))
+            return
+        request = Request(
+            title=tr("Copy the table"), call=tables.latex_ticked, args=(evaluation,), slot="copy", place="thread"
+        )
+        self._send(request, lambda job: self._on_latex(job, copy))
+
+    def _on_latex(self, job: Job, copy: Callable[[str], None]) -> None:
+        if job.state is State.DONE:
+            copy(str(job.result))
+        elif job.error is not None:
+            self.window.notices.error(job.error, trace=job.trace)
 
     def _export_policy(self) -> None:
         suggested = f"{self.stem} policy.json"

@@ -160,6 +160,30 @@ def test_a_picture_from_elsewhere(world: World, tmp_path: Path, capsys: pytest.C
     assert "First right face: rank" in capsys.readouterr().out
 
 
+def test_under_pseudonyms_nobody_is_named(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the gallery and of a picture from elsewhere; the query and its mates have one pseudonym."""
+    out = tmp_path / "out"
+    out.mkdir()
+    person = world.faces.identity.names[0]
+    folder = tmp_path / person
+    folder.mkdir()
+    (folder / "new.jpg").write_bytes((world.faces.root / name_of(world, 0)).read_bytes())
+    hidden = ["--pseudonyms", "--blur", "--key", "k"]
+    for number_of, query in enumerate((name_of(world, 4), str(folder / "new.jpg"))):
+        files = [word for kind in ("csv", "json") for word in (f"--{kind}", str(out / f"{number_of}.{kind}"))]
+        words = ["--shortlist", "6", *files, "--figure", str(out / f"{number_of}.svg"), *hidden]
+        assert main(["match", query, str(world.store), *words]) == 0
+    assert main(["rerank", str(world.store), "--shortlist", "5", "--json", str(out / "r.json"), *hidden]) == 0
+    told = capsys.readouterr().out + "".join(path.read_text() for path in out.iterdir())
+    names = {*world.faces.identity.names, *(name.replace("_", " ") for name in world.faces.identity.names)}
+    names |= {name_of(world, row) for row in range(len(world.faces))} | {str(world.faces.root), "new.jpg"}
+    assert "P000" in told and not [name for name in names | {world.faces.digest} if name in told]
+    first = json.loads((out / "0.json").read_text())
+    assert first["query"]["path"].startswith(first["query"]["identity"])
+    mates = [row for row in first["ranking"] if row["right"]]
+    assert mates and all(row["identity"] == first["query"]["identity"] for row in mates)
+
+
 def test_rerank_says_what_the_sweep_says(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "s.json"
     words = ["--queries", world.faces.identity.names[0], "--apart", "--weights", "uniform,sc", "--alphas", "0,0.5,sum"]
