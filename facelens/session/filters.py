@@ -45,6 +45,7 @@ _NUMERIC: dict[str, Callable[..., Mask]] = {
     "!=": np.not_equal,
 }
 _KEYWORDS = ("and", "or", "not")
+_LOOKED_THROUGH = 100_000  # names that are put in order to be offered
 _DEPTH = 50  # parentheses within parentheses; more is no filter that anyone wrote
 
 
@@ -208,6 +209,25 @@ def _equal(labels: Labels, name: str) -> Mask:
 def _by_code(labels: Labels, names: Mask) -> Mask:
     found: Mask = np.append(names, False)[labels.codes]  # code -1, missing, takes the last
     return found
+
+
+def names_equal(labels: Labels, name: str) -> list[str]:
+    """The name itself where it occurs exactly so, else every name that differs by case or underscores only.
+
+    >>> names_equal(Labels.of(["Ada_B", "ada b", "Bo"]), "ADA B")
+    ['Ada_B', 'ada b']
+    """
+    return [labels.names[i] for i in np.flatnonzero(_equal(labels, name))]
+
+
+def names_like(labels: Labels, text: str, *, most: int = 50) -> list[str]:
+    """Names that hold a text, those that begin with it first.
+
+    >>> names_like(Labels.of(["Zada", "Ada_B", "Bo"]), "ad")
+    ['Ada_B', 'Zada']
+    """
+    begun, found = _fold(text), np.flatnonzero(_containing(_names(labels), text))[:_LOOKED_THROUGH]
+    return sorted((labels.names[i] for i in found), key=lambda name: not _fold(name).startswith(begun))[:most]
 
 
 # What a filter is made of
@@ -424,6 +444,26 @@ class Expression:
     def rows(self, faces: FaceSet) -> Mask:
         """(N,) which faces pass; a FilterError where the filter names a column that is not there."""
         return np.ones(len(faces), bool) if self._node is None else self._node.rows(faces)
+
+    @property
+    def by_names(self) -> bool:
+        """Whether who somebody is has a say: in a test of the identity, or in words that are searched for.
+
+        >>> parse("variance > 1 and not (smith or blur > 2)").by_names, parse("path ~ a").by_names
+        (True, False)
+        """
+        return self._node is not None and _by_names(self._node)
+
+
+def _by_names(node: _Node) -> bool:
+    match node:
+        case _Joined():
+            return any(map(_by_names, node.parts))
+        case _Not():
+            return _by_names(node.part)
+        case _Present() | _Compare():
+            return _fold(node.column.value).removeprefix("my ") in ("identity", "original identity", "edited")
+    return True
 
 
 class _Reader:

@@ -23,6 +23,7 @@ from facelens.words import escaped, number, plural, tr
 if TYPE_CHECKING:
     from facelens.images.faceset import FaceSet
     from facelens.session.annotations import Annotations
+    from facelens.session.identities import IdentityEdits
     from facelens.session.subsets import Subsets
     from facelens.session.workspace import Workspace
 
@@ -168,7 +169,7 @@ def _bounded(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _bytes(value: object) -> int:
-    found = getattr(getattr(value, "ids", value), "nbytes", 0)
+    found = getattr(value, "nbytes", None) or getattr(getattr(value, "ids", value), "nbytes", 0)
     return found if isinstance(found, int) else 0
 
 
@@ -362,6 +363,27 @@ def _of_subsets(before: Workspace, part: str, old: Subsets, new: Subsets) -> str
     return next((tr("subset {name}", name=escaped(one)) for one in new if new[one] is not old[one]), tr("subsets"))
 
 
+def _of_identities(before: Workspace, part: str, old: IdentityEdits, new: IdentityEdits) -> str:
+    """Who was said to be who; of several people at once only how many faces."""
+    from facelens.session.identities import changes
+
+    if before.faces is None:
+        return tr("identities")
+    ids, was, now = changes(before.faces, old, new)
+    faces = _faces(len(ids))
+    if not len(new.among(ids)):
+        return tr("original identity of {faces}", faces=faces)
+    if len(now.names) + bool((now.codes < 0).any()) > 1:
+        return tr("identities of {faces}", faces=faces)
+    if not now.names:
+        return tr("no identity on {faces}", faces=faces)
+    name, rows = escaped(now.names[0]), before.faces.rows_of(ids)
+    everybody = int((before.faces.identity.codes == before.faces.identity.codes[rows[0]]).sum())
+    if len(was.names) == 1 and bool((was.codes == 0).all()) and everybody == len(ids) > 1:
+        return tr("identity {old} → {new} on {faces}", old=escaped(was.names[0]), new=name, faces=faces)
+    return tr("identity {name} on {faces}", name=name, faces=faces)
+
+
 def _of_arrangement(before: Workspace, part: str, old: Any, new: Any) -> str:
     if part == "descending":
         return tr("sort descending") if new else tr("sort ascending")
@@ -514,6 +536,7 @@ UNDOABLE: Mapping[str, Row] = {
     "excluded": Row("Gallery", _of_excluded, moved=_without_the_rest, apart=_always),
     "annotations": Row("Gallery", _of_annotations, apart=_always, whole=True),
     "subsets": Row("Gallery", _of_subsets, apart=_always, whole=True),
+    "identity_edits": Row("Gallery", _of_identities, apart=_always, whole=True),
     "arrangement": Row("Gallery", _of_arrangement),
     "ensemble": Row("Uncertainty"),
     "refusal": Row("Uncertainty", _of_refusal),

@@ -122,6 +122,7 @@ class Reopening:
             **{name: getattr(found, name) for name in ("excluded", "selected", "current", "pair", "query")},
             annotations=found.annotations,
             subsets=found.subsets,
+            identities=found.identities,
         )
         self._left = [step for step in self._left if step not in (self._open_tables, self._open_queries)]
         self._next()
@@ -161,7 +162,7 @@ class Reopening:
                 self.lost, self.kept = told.lost, replace(self.kept, excluded=told.gone)
                 excluded = np.union1d(told.excluded, self.desk.workspace.excluded)  # the doctor may have been quicker
                 marked = {"annotations": told.annotations, "subsets": told.subsets}
-                self._put(excluded=excluded, selection=told.selection, **marked)
+                self._put(excluded=excluded, selection=told.selection, identity_edits=told.identities, **marked)
             self._next()
 
         self.desk.jobs.submit(request, then=then)

@@ -124,7 +124,7 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         if id == "history.redo":
             window.act("history.undo")
         if id == "find.again":
-            window.store.update(standing=(full.annotations, full.subsets))
+            window.store.update(standing=full.said)
         assert not BY_ID[id].needs(window.store.workspace), id
         window.actions_by_id[id].trigger()
         settle(window)

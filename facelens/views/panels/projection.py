@@ -98,7 +98,7 @@ class ProjectionPanel(Panel):
         self._headed: tuple[QWidget, ...] = ()  # what stands in the header of a dock where there is little room
         self._changes: tuple[Upgrade, FaceChange] | None = None
         self._columns: list[str] = []  # that faces can be coloured by
-        self._guessed = ""  # the gallery whose columns were looked through for one that tells augmented pictures
+        self._guessed: object = None  # the gallery that was searched for a column of augmented pictures
         self._shown: Projection | None = None
         self._of: tuple[object, ...] = ()  # the question that the map answers
         self._wanted: tuple[object, ...] = ()  # a question that is to be answered in full, though there are many faces
@@ -288,8 +288,8 @@ class ProjectionPanel(Panel):
             self.focus = frozenset()
         if self.shape not in ("", *shape_columns(faces)):
             self.shape = ""
-        if faces is not None and self._guessed != faces.digest:
-            self._guessed = faces.digest
+        if faces is not None and self._guessed != faces.pictures:
+            self._guessed = faces.pictures
             self.shape, self.augmented = guess(faces)
 
     def _show_map(self, found: Projection | None) -> bool:
