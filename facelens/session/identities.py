@@ -23,6 +23,7 @@ from facelens.errors import InputError
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session import filters
 from facelens.session.annotations import by_path, paths_of
+from facelens.session.selection import Selection
 from facelens.words import escaped, tr
 
 LONGEST = 200  # characters of a name that is typed
@@ -57,7 +58,12 @@ class IdentityEdits:
 
     def among(self, ids: Ids) -> Ids:
         """Those of the faces that are edited."""
-        return np.intersect1d(self.ids, ids) if len(self) else _NO_IDS
+        known = Selection(ids).ids
+        if not len(self) or not len(known):
+            return _NO_IDS
+        at = np.minimum(np.searchsorted(known, self.ids), len(known) - 1)
+        found: Ids = self.ids[known[at] == self.ids]
+        return found
 
 
 def named(edits: IdentityEdits, faces: FaceSet, ids: Ids, name: str) -> IdentityEdits:

@@ -79,6 +79,7 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
 FACE_MENU = (
     ("view.loupe", "view.compare"),
     ("mark.flag", "mark.reject", "mark.unflag", "mark.tag"),
+    ("identity.name", "identity.rename", "identity.back"),
     ("select.identity", "faces.copy_paths", "faces.exclude"),
     ("figure.export", "data.export"),
 )
