@@ -278,7 +278,11 @@ def _who(faces: FaceSet | None, face: int) -> str:
     if faces is None or row is None:
         return tr("a face")
     code = int(faces.identity.codes[row])
-    return escaped(faces.identity.names[code]).replace("_", " ") if code >= 0 else faces.file_name(row)
+    return _shown(faces.identity.names[code]) if code >= 0 else faces.file_name(row)
+
+
+def _shown(identity: str) -> str:
+    return escaped(identity).replace("_", " ")
 
 
 def _of_selection(before: Workspace, part: str, old: Any, new: Any) -> str:
@@ -377,10 +381,10 @@ def _of_identities(before: Workspace, part: str, old: IdentityEdits, new: Identi
         return tr("identities of {faces}", faces=faces)
     if not now.names:
         return tr("no identity on {faces}", faces=faces)
-    name, rows = escaped(now.names[0]), before.faces.rows_of(ids)
+    name, rows = _shown(now.names[0]), before.faces.rows_of(ids)
     everybody = int((before.faces.identity.codes == before.faces.identity.codes[rows[0]]).sum())
     if len(was.names) == 1 and bool((was.codes == 0).all()) and everybody == len(ids) > 1:
-        return tr("identity {old} → {new} on {faces}", old=escaped(was.names[0]), new=name, faces=faces)
+        return tr("identity {old} → {new} on {faces}", old=_shown(was.names[0]), new=name, faces=faces)
     return tr("identity {name} on {faces}", name=name, faces=faces)
 
 

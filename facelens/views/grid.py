@@ -36,6 +36,7 @@ from facelens.views import icons, marks, portrait, theme
 from facelens.views.cells import CAPTION, CAPTION_GAP, MARGIN, SECTION, Layout
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import DELAY, HoverCard
+from facelens.views.shortcuts import enters, pressed
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import escaped, number, plural, tr
 
@@ -675,13 +676,13 @@ class ThumbnailGrid(QAbstractScrollArea):
         elif place is not None and key == Qt.Key.Key_Space:
             self._anchor = self._current
             self.select.emit(self._ids[place : place + 1], Mode.TOGGLE)
-        elif place is not None and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_E) and not modifiers:
+        elif place is not None and (enters(event) or pressed(event, "view.loupe")):
             self.open_face.emit(int(self._ids[place]))
-        elif key == Qt.Key.Key_A and modifiers == MODIFIERS.ControlModifier:
+        elif pressed(event, "select.all"):
             self.select_all()
-        elif key == Qt.Key.Key_I and modifiers == MODIFIERS.ControlModifier:
+        elif pressed(event, "select.invert"):
             self.invert()
-        elif key == Qt.Key.Key_Escape and len(self._selection):
+        elif pressed(event, "select.none") and len(self._selection):
             self.clear()
         else:
             super().keyPressEvent(event)

@@ -13,6 +13,7 @@ from facelens.images.faceset import FaceSet, Rows
 from facelens.session.annotations import FLAGGED, REJECTED, Annotations
 from facelens.views import icons, marks, theme
 from facelens.views.controls import draw_text, label, text_width, tool_button, vertical_rule
+from facelens.views.shortcuts import keyed, pressed
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import tr
 
@@ -284,6 +285,9 @@ class _Keys(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         keys = Qt.Key
+        if pressed(event, "view.grid") or pressed(event, "select.none"):
+            self.closed.emit()
+            return
         if event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier):
             super().keyPressEvent(event)
             return
@@ -292,8 +296,6 @@ class _Keys(QWidget):
                 self.step.emit(-1)
             case keys.Key_Right | keys.Key_Down | keys.Key_PageDown:
                 self.step.emit(1)
-            case keys.Key_Escape | keys.Key_G:
-                self.closed.emit()
             case keys.Key_F:
                 self.fit()
             case keys.Key_Z:
@@ -359,7 +361,8 @@ class Loupe(_Keys):
             button.clicked.connect(lambda *_, slot=slot: slot())
             row.addWidget(button)
         row.addWidget(self._points)
-        close = tool_button("close", tr("Back to the grid (Esc)"), size=14)
+        close = tool_button("close", tr("Back to the grid"), size=14)
+        keyed(close, "view.grid", tr("Back to the grid"))
         close.clicked.connect(self.closed)
         row.addWidget(close)
         column = QVBoxLayout(self)

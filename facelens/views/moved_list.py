@@ -24,6 +24,7 @@ from facelens.views.grid import band_mode
 from facelens.views.hover import Line
 from facelens.views.painted_rows import ENTER, KEYS, PaintedRows
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import pressed
 from facelens.words import escaped, number, plural, tr
 
 ROW, SIDE, EDGE = 38, 30, 10  # px of a row, of the face in it, left and right
@@ -34,7 +35,7 @@ class MovedList(PaintedRows):
     """See the module's words."""
 
     head = 22
-    keys = (KEYS.Key_E,)
+    commands = ("view.loupe",)
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -182,7 +183,7 @@ class MovedList(PaintedRows):
             self.update()
         elif key in (*ENTER, KEYS.Key_Space) and self._cursor >= 0:
             self._choose(self._cursor, band_mode(event.modifiers()))
-        elif key == KEYS.Key_E and self._cursor >= 0:
+        elif pressed(event, "view.loupe") and self._cursor >= 0:
             self.open_face(int(self.group(self._cursor)[0]))
         else:
             super().keyPressEvent(event)

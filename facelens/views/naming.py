@@ -181,6 +181,7 @@ class NameSheet(QDialog):
         column.addWidget(self.strip)
         column.addWidget(self.line)
         column.addWidget(self.told)
+        column.addStretch(1)
         column.addLayout(foot)
         self._show()
         self.line.setFocus()

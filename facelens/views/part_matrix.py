@@ -41,6 +41,7 @@ from facelens.views.hover import DELAY, FACE, HoverCard, Line, paint_tag
 from facelens.views.panel import Desk
 from facelens.views.part_menu import OrderMenu
 from facelens.views.part_table import CELL, FOOT, GAP, HEAD, LEFT, MEAN, ROW, SIDE, By, Seats, Table, gaps
+from facelens.views.shortcuts import enters, pressed
 from facelens.words import plural, tr
 
 KEY, KEY_LEAST, KEY_MOST = 9, 56, 170  # px of the colour key
@@ -675,9 +676,9 @@ class PartMatrix(QAbstractScrollArea):
         elif place is not None and key == KEYS.Key_Space:
             self._anchor = self._selection.current
             self.select.emit(np.array([self._face(place)]), Mode.TOGGLE)
-        elif place is not None and key in (KEYS.Key_Return, KEYS.Key_Enter, KEYS.Key_E) and not modifiers:
+        elif place is not None and (enters(event) or pressed(event, "view.loupe")):
             self.open_face.emit(self._face(place))
-        elif key == KEYS.Key_Escape and len(self._selection):
+        elif pressed(event, "select.none") and len(self._selection):
             self.select.emit(np.zeros(0, np.int64), Mode.REPLACE)
         else:
             super().keyPressEvent(event)

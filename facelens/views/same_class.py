@@ -18,6 +18,7 @@ from facelens.session.selection import Selection
 from facelens.views import theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import DELAY, FACE, HoverCard
+from facelens.views.shortcuts import pressed
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import escaped, number, plural, tr
 
@@ -200,17 +201,17 @@ class SameClassView(QWidget):
 
     def event(self, event: QEvent) -> bool:
         overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and event.key() == Qt.Key.Key_E and not event.modifiers():  # type: ignore[attr-defined]
+        if overrides and pressed(event, "view.loupe"):  # type: ignore[arg-type]
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}
-        key, place = Qt.Key(event.key()), self._place()
-        if self._found is None or not len(self._found.ids) or (key not in steps and key != Qt.Key.Key_E):
+        key, place, large = Qt.Key(event.key()), self._place(), pressed(event, "view.loupe")
+        if self._found is None or not len(self._found.ids) or (key not in steps and not large):
             super().keyPressEvent(event)
-        elif key == Qt.Key.Key_E:
+        elif large:
             if place is not None:
                 self.open_face.emit(int(self._found.ids[place]))
         else:

@@ -26,6 +26,7 @@ from facelens.views.grid import SMALL, band_mode, value_text
 from facelens.views.hover import Line
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import enters, pressed
 from facelens.words import number, plural, tr
 
 LEAST, FAIR, MOST = 48, 72, 112  # px; sides of a face
@@ -421,9 +422,9 @@ class BandStrip(PaintedFaces):
         elif key == Qt.Key.Key_Space:
             self._anchor = current
             self.choose(np.array([current]), Mode.TOGGLE)
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_E) and not modifiers:
+        elif enters(event) or pressed(event, "view.loupe"):
             self.open_face(current)
-        elif key == Qt.Key.Key_Escape and len(self.selection):
+        elif pressed(event, "select.none") and len(self.selection):
             self.choose(np.zeros(0, np.int64), Mode.REPLACE)
         else:
             super().keyPressEvent(event)

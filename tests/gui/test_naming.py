@@ -132,7 +132,7 @@ def test_a_person_is_renamed_and_two_become_one_with_a_word_before(naming: MainW
     QTest.keyClick(found.line, KEY.Key_Return)
     pump()
     assert [name_of(naming, row) for row in (3, 4, 5)] == ["Boris Chen"] * 3
-    assert naming.store.workspace.history.undo == "identity Bo_Chen → Boris Chen on 3 faces"
+    assert naming.store.workspace.history.undo == "identity Bo Chen → Boris Chen on 3 faces"
     naming.act("identity.rename")
     found = type_name("cy diaz")
     assert found.give.text() == "Merge"

@@ -8,12 +8,23 @@ from PySide6.QtCore import QStringListModel, Qt
 from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from facelens.session import filters
+from facelens.session.keys import hint
 from facelens.views import icons
 from facelens.views.controls import Chip, FlowLayout, plain_tip
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import tipped
 from facelens.words import tr
 
 MOST_HIGH = 220
+
+
+def _tip() -> str:
+    clears = hint("select.none")
+    return tr(
+        'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, '
+        "joined by and, or, not. Enter applies; stepping back{key} clears.",
+        key=clears,
+    )
 
 
 class FilterDock(Panel):
@@ -28,12 +39,7 @@ class FilterDock(Panel):
         self.line = QLineEdit()
         self.line.setPlaceholderText(tr("Words, or blur > p90"))
         self.line.setAccessibleName(tr("Filter"))
-        self.line.setToolTip(
-            tr(
-                'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, '
-                "joined by and, or, not. Enter applies, Esc clears."
-            )
-        )
+        tipped(self.line, _tip)
         self.line.addAction(icons.icon("filter", colour="accent"), QLineEdit.ActionPosition.LeadingPosition)
         self.words = QStringListModel(self)
         self.completer = QCompleter(self.words, self)

@@ -54,6 +54,7 @@ from facelens.views.projection_legend import (
     shape_columns,
 )
 from facelens.views.projection_map import ProjectionMap
+from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import escaped, number, plural, tr
 
@@ -172,7 +173,7 @@ class ProjectionPanel(Panel):
     def _build_empty(self) -> EmptyState:
         made = EmptyState("points", tr("No map yet"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
-        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
         self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
