@@ -483,6 +483,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("region.previous", "Previous region", "Window", ("Shift+F6",)),
     Action("jobs.cancel", "Cancel all jobs", "Window", (), "close"),
     Action("keys.show", "Keyboard shortcuts", "Help", ("?",), "keyboard"),
+    Action("help.what", "What is this?", "Help", ("Shift+F1",), "help", "Click on a list, a chart or a control, and it says what it shows and what mouse and keys do"),
     Action("cache.show", "Local data…", "Help", (), "shield", "What FaceLens keeps on this computer; show or delete it"),
     Action("limits.show", "Limits…", "Help", (), "sliders", "How large pictures and model files may be"),
     Action("log.show", "Show the log", "Help", (), "log"),

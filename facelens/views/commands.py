@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QWhatsThis, QWidget
 
 from facelens import __version__
 from facelens.errors import FaceLensError
@@ -170,6 +170,7 @@ class Commands:
             "region.previous": lambda: self._region(-1),
             "jobs.cancel": self._cancel_jobs,
             "keys.show": lambda: KeySheet(window.desk, window.set_keys, window).open(),
+            "help.what": QWhatsThis.enterWhatsThisMode,
             "cache.show": lambda: LocalData(window.desk, window).open(),
             "limits.show": lambda: LimitsSheet(window.desk, window).open(),
             "log.show": lambda: self._show_dock("log"),

@@ -124,6 +124,12 @@ class FlipCards(PaintedRows):
         self.why = ""
         self._at = 0
         self.setAccessibleName(tr("Flips"))
+        self.setWhatsThis(
+            tr(
+                "What a search found with the old model and finds with the new one, the worst first. A click looks at "
+                "the face, a double click or Enter explains the pair in Match; arrows walk."
+            )
+        )
 
     def show_flips(self, flips: Sequence[Card], *, why: str = "") -> None:
         """Other cards; `why` says why there are none."""

@@ -103,6 +103,13 @@ class ThumbnailGrid(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Faces"))
+        self.setWhatsThis(
+            tr(
+                "A click selects; Ctrl toggles, Shift takes the range, Alt takes away. A drag over the ground draws a "
+                "rubber band, a double click or Enter opens a face. Arrows walk, Space selects, Ctrl+wheel changes the "
+                "size."
+            )
+        )
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setAccessibleName(tr("Faces"))

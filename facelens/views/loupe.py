@@ -329,6 +329,12 @@ class Loupe(_Keys):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Loupe"))
+        self.setWhatsThis(
+            tr(
+                "One face, large. Arrows go to the next one, the wheel zooms at the pointer, middle drag moves the "
+                "picture; F fits, Z shows real pixels, L landmarks."
+            )
+        )
         self._picture = Picture(thumbnails)
         self._thumbnails = thumbnails
         self._spoken = ""
@@ -432,6 +438,12 @@ class Compare(_Keys):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Compare"))
+        self.setWhatsThis(
+            tr(
+                "Two to four selected faces side by side; zooming and moving one moves all. The wheel zooms at the "
+                "pointer, middle drag moves; F fits, Z shows real pixels, L landmarks."
+            )
+        )
         self._pictures: list[Picture] = []
         self._names: list[_Caption] = []
         self._holders: list[QWidget] = []

@@ -51,6 +51,12 @@ class MovedList(PaintedRows):
         self.bar.setAccessibleName(tr("Scroll the groups"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Who moved most"))
+        self.setWhatsThis(
+            tr(
+                "Who moved most from old to new, by the mean way of their faces. A click selects the group; Shift "
+                "adds, Alt takes away. Up and down walk, Enter selects."
+            )
+        )
 
     def show_moved(self, found: Projection | None, labels: Labels | None, *, people: bool = True) -> None:
         """Groups of the faces of a map with two models, by names (N,) in its order, which may be those of `people`."""

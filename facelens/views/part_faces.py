@@ -164,6 +164,13 @@ class PartFaces(PaintedFaces):
         self._bar.hide()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Selected faces"))
+        self.setWhatsThis(
+            tr(
+                "Each face with a map beside it: a cell for each part, bright where its value is high. A click on a "
+                "face looks at it, on a cell makes that part the current one. Arrows move, Enter opens, Delete takes "
+                "out, [ and ] walk the parts."
+            )
+        )
 
     # What is shown
 

@@ -86,6 +86,13 @@ class PartMatrix(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Faces by parts"))
+        self.setWhatsThis(
+            tr(
+                "A row for each face, a cell for each part. A click selects the face and makes the part the current "
+                "one, on a head it sorts. Up and down walk the faces, left and right the parts, Space selects, Enter "
+                "opens."
+            )
+        )
         self.viewport().setAccessibleName(tr("Faces by parts"))
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)

@@ -146,6 +146,13 @@ class PartSpread(PaintedFaces):
         self._bar.hide()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Distribution of each part"))
+        self.setWhatsThis(
+            tr(
+                "How each part is spread over the faces, with the faces at its two ends. A click makes a part the "
+                "current one, in the distribution it selects the faces of that value. Left and right walk the parts, "
+                "up and down the faces, the page keys the values."
+            )
+        )
 
     # What is shown
 

@@ -82,6 +82,13 @@ class ProjectionMap(Cloud):
         self._later = Later(self)
         self._later.done.connect(self._on_painted)
         self.setAccessibleName(tr("Map of the faces"))
+        self.setWhatsThis(
+            tr(
+                "A dot for each face, near each other where the vectors are alike. A click selects, a drag draws a "
+                "lasso or a rectangle; Shift adds, Alt takes away. The wheel zooms, middle drag pans, F shows "
+                "everything, arrows walk from face to face."
+            )
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420)

@@ -137,6 +137,13 @@ class Quadrants(PaintedFaces):
         self._plan = Plan.make(self.width(), self.height(), quiet=False)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Uncertainty and correctness"))
+        self.setWhatsThis(
+            tr(
+                "Faces by sure or unsure, right or wrong. A click on a card selects all its faces, on a face looks at "
+                "it; a double click compares a wrong one with the face that got in the way. Arrows walk, Enter selects "
+                "or compares."
+            )
+        )
 
     # What is shown
 

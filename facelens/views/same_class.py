@@ -49,6 +49,12 @@ class SameClassView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("The same people by the old model and its upgrades"))
+        self.setWhatsThis(
+            tr(
+                "A ring where the old model has a picture, a disc where the upgrade does, a line between them. A click "
+                "looks at a face, a double click shows it large; arrows walk."
+            )
+        )
         theme.themes.changed.connect(self._on_theme)
 
     def show_class(self, faces: FaceSet | None, found: SameClass | None, *, why: str = "") -> None:

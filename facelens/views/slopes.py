@@ -108,6 +108,13 @@ class Slopes(PaintedRows):
         self.bar.setAccessibleName(tr("Scroll the shortlist"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Ranks before and after"))
+        self.setWhatsThis(
+            tr(
+                "The shortlist by cosine beside the same by the second stage. A click compares a face with the query, "
+                "Shift+click searches for it. Up and down walk a column, left and right change it, Enter explains, "
+                "Space selects."
+            )
+        )
 
     # What is shown
 

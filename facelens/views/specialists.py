@@ -106,6 +106,13 @@ class Specialists(PaintedFaces):
         self._seats = Seats.make(self.width(), self.height(), ())
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Faces that one learner alone finds"))
+        self.setWhatsThis(
+            tr(
+                "A row of faces for each learner: those that no other learner finds. A click selects a face, on the "
+                "words at the left all of the row; a double click or Enter compares it with the one that was found. "
+                "Arrows walk."
+            )
+        )
 
     # What is shown
 

@@ -104,6 +104,12 @@ class BandStrip(PaintedFaces):
         self._wheel = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Faces by value"))
+        self.setWhatsThis(
+            tr(
+                "Faces from low to high, a row for each band of percentiles. A click selects; Ctrl toggles, Shift "
+                "takes the faces up to here, Alt takes away. The wheel and the page keys turn a row over."
+            )
+        )
 
     # What is shown
 

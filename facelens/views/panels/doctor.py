@@ -90,6 +90,7 @@ class DoctorPanel(Panel):
         self.list.setMouseTracking(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setAccessibleName(tr("Findings"))
+        self.list.setWhatsThis(tr("A line for each kind of trouble, the worst first. A click shows its pictures."))
         self.list.currentItemChanged.connect(lambda *_: self._show_finding())
         self.message = label(name="strong", wrap=True)
         self.detail = label(name="small", wrap=True)
