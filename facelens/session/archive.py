@@ -175,9 +175,10 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     galleries = [Gallery(Place(one.path), one.kind, dict(one.options)) for one in opened]
     if faces is not None and galleries:
         galleries[0] = replace(galleries[0], name=faces.name, digest=faces.named(faces.original).digest)
+    searched = _gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None
     found = Archive(
         galleries=(*galleries, *kept.galleries),
-        queries=_gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None,
+        queries=kept.queries if searched is None else searched,
         tables=(*(Table(Place(one.path), one.kind) for one in workspace.tables), *kept.tables),
         models=(*(Model(Place(one.path), one.sha256, one.card) for one in workspace.models), *kept.models),
         stores={**kept.stores, **{name: one.fingerprint for name, one in workspace.stored.items()}},
@@ -193,6 +194,8 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
         layout=layout or kept.layout,
         unknown=kept.unknown,
     )
+    if queries is None and kept.queries is not None:
+        found = replace(found, query=kept.query)  # of the set that waits
     away = {one.card.name for one in kept.models}
     slots = {slot: name for slot in SLOTS if (name := kept.fields.get(slot)) in away and not found.fields[slot]}
     found = replace(found, fields={**found.fields, **slots})  # who was A and B is so again when the model is back
