@@ -228,8 +228,8 @@ class ProjectionMap(Cloud):
 
     def _mark(self) -> None:
         if self._kinds is not None:
-            meaning = np.array([map_scene.SAME, map_scene.GAINED, map_scene.LOST], np.int8)  # [-1]: lost
-            self._marks = meaning[self._kinds]
+            kinds = (map_scene.SAME, map_scene.GAINED, map_scene.UNSEARCHED, map_scene.LOST)  # [-1]: lost
+            self._marks = np.array(kinds, np.int8)[self._kinds]
         else:
             self._marks = np.where(self._augmented, map_scene.AUGMENTED, map_scene.ORIGINAL).astype(np.int8)
         self._paint_anew()
