@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QStringListModel, Qt
+from PySide6.QtCore import QStringListModel, Qt, QTimer
 from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from facelens.session import filters
@@ -144,6 +144,15 @@ class FilterDock(Panel):
         start = filters.word_start(text, at)
         self.line.setText(text[:start] + word + " " + text[at:].lstrip())
         self.line.setCursorPosition(start + len(word) + 1)
+        QTimer.singleShot(0, self, self._go_on)  # the list that was chosen from closes first
+
+    def _go_on(self) -> None:
+        """After a column or a sign offer what may follow; after a whole test nothing has to."""
+        faces, at = self.desk.workspace.marked_faces, self.line.cursorPosition()
+        words = filters.completions(self.line.text(), at, faces) if faces is not None else []
+        if words and words[0] not in ("and", "or") and self.line.hasFocus():
+            self.words.setStringList(words)
+            self.completer.complete()
 
     def _complain(self, error: filters.FilterError | None) -> None:
         self.problem.setVisible(error is not None)
