@@ -29,6 +29,7 @@ from facelens.words import escaped, plural, tr
 
 FEW = 3  # people that are named one by one
 OFFERED = 12
+WIDTH, EDGE = 400, 20  # px
 
 
 def shown_name(name: str) -> str:
@@ -130,7 +131,7 @@ class NameSheet(QDialog):
         faces = desk.workspace.faces
         assert faces is not None  # the action's condition
         self.setWindowTitle(tr("Rename a person") if person else tr("Identity"))
-        self.setMinimumWidth(400)
+        self.setMinimumWidth(WIDTH)
         self.head = label(self._question(), name="strong", wrap=True)
         self.now = label(_are_now(faces, ids), name="sub", wrap=True)
         self.now.setVisible(not person)
@@ -139,6 +140,7 @@ class NameSheet(QDialog):
         self.strip.setToolTip(tr("The first of them"))
         self.strip.setCursor(Qt.CursorShape.ArrowCursor)
         self.strip.rows = faces.rows_of(ids[:STRIP])
+        self.strip.setFixedHeight(self.strip.heightForWidth(WIDTH - 2 * EDGE))  # as high as it will be
         desk.thumbnails.ready.connect(self._on_ready)
         self.line = NameLine()
         self.line.set_known(faces.identity)
@@ -171,7 +173,7 @@ class NameSheet(QDialog):
         foot.addWidget(self.cancel)
         foot.addWidget(self.give)
         column = QVBoxLayout(self)
-        column.setContentsMargins(20, 16, 20, 14)
+        column.setContentsMargins(EDGE, 16, EDGE, 14)
         column.setSpacing(10)
         words = QVBoxLayout()
         words.setSpacing(2)

@@ -63,9 +63,16 @@ class ChangeLegend(QWidget):
         self._row.setContentsMargins(6, 0, 6, 0)
         self._row.setSpacing(6)
         self._row.addStretch(1)
+        self._shown: tuple[Ids, NDArray[np.integer] | None] | None = None
+        theme.themes.changed.connect(self._on_theme_changed)
+
+    def _on_theme_changed(self) -> None:
+        if self._shown is not None:
+            self.show_change(*self._shown)  # in the colours of the theme
 
     def show_change(self, ids: Ids, change: NDArray[np.integer] | None) -> None:
         """Of these faces; None: nothing is known."""
+        self._shown = ids, change
         for old in self.entries:
             self._row.removeWidget(old)
             old.hide()
