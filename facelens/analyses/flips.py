@@ -24,6 +24,7 @@ from facelens.words import tr
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
 LOST, SAME, GAINED = -1, 0, 1
+UNSEARCHED = 2  # a face that does not search: it has no mate, no vector of both models, or was fitted on
 GENUINE = 1 << 19  # genuine pairs looked at at once
 ROUNDING = 1e-6  # a product that is worked out in another order may differ by so much
 

@@ -18,7 +18,7 @@ from facelens.analyses import flips as flipping
 from facelens.analyses import moves as moving
 from facelens.analyses.backfill import Backfill, Queue
 from facelens.analyses.crossing import Matrix, crossed
-from facelens.analyses.flips import Flips
+from facelens.analyses.flips import UNSEARCHED, Flips
 from facelens.analyses.moves import Moves
 from facelens.analyses.plan import VARIANCE, UpgradePlan
 from facelens.analyses.spaces import Spaces, spaces
@@ -42,14 +42,14 @@ class Upgrade:
     complete: bool = False
 
     def change_of(self, ids: Ids) -> NDArray[np.int8]:
-        """(n,) of flips.LOST, SAME, GAINED by searches; SAME for faces that are not among them."""
-        out = np.zeros(len(ids), np.int8)
+        """(n,) of flips.LOST, SAME, GAINED by searches; UNSEARCHED for faces that are not among them."""
+        out = np.full(len(ids), UNSEARCHED, np.int8)
         if self.flips is not None and len(self.flips.searches.ids):
             known = self.flips.searches.ids
             order = np.argsort(known)
             at = np.minimum(np.searchsorted(known, ids, sorter=order), len(known) - 1)
             place = order[at]
-            out = np.where(known[place] == ids, self.flips.searches.change[place], 0).astype(np.int8)
+            out = np.where(known[place] == ids, self.flips.searches.change[place], UNSEARCHED).astype(np.int8)
         return out
 
 

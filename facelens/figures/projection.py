@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facelens.analyses.flips import GAINED, LOST, SAME
+from facelens.analyses.flips import GAINED, LOST, SAME, UNSEARCHED
 from facelens.analyses.projection import Projection
 from facelens.errors import InputError
 from facelens.figures import hues
@@ -34,7 +34,12 @@ LISTED = 10  # names in the legend
 TOLD_APART = 12  # names with hues of their own
 NAMED = 8  # people in focus or selected up to which they are named
 GREY = "#9a9a9a"
-MARKS = {SAME: ("o", GREY, 0.7), GAINED: ("^", INK["good"], 1.5), LOST: ("v", INK["bad"], 1.5)}  # in order of drawing
+MARKS = {  # in order of drawing; a space behind a mark: only its outline
+    UNSEARCHED: ("o ", GREY, 0.7),
+    SAME: ("o", GREY, 0.7),
+    GAINED: ("^", INK["good"], 1.5),
+    LOST: ("v", INK["bad"], 1.5),
+}
 
 Floats = NDArray[np.float32]
 
@@ -44,7 +49,7 @@ class Look:
     """What dots say: by `by` (identity, a column, "moved", "change"; "": nothing), with what else is needed for it."""
 
     by: str = "identity"
-    change: NDArray[np.int8] | None = None  # (N,) of flips.LOST, SAME, GAINED, in the order of the map
+    change: NDArray[np.int8] | None = None  # (N,) of flips.LOST, SAME, GAINED, UNSEARCHED, in the order of the map
     values: Floats | None = None  # (N,) numbers that are not a column, and what they are called
     values_title: str = ""
     shape: str = ""  # a column that tells augmented pictures
@@ -117,9 +122,11 @@ def _colours(
         values, name = found.moved, tr("moved: {what}", what=moved_as(found))
     column = faces.columns.get(look.by)
     if look.change is not None and look.by == "change":
-        words = {GAINED: tr("gained"), LOST: tr("lost"), SAME: tr("same")}
-        for kind in (GAINED, LOST, SAME):
+        words = {GAINED: tr("gained"), LOST: tr("lost"), SAME: tr("same"), UNSEARCHED: tr("not searched")}
+        for kind in words:
             mark, ink, _ = MARKS[kind]
+            if kind == UNSEARCHED and not (look.change == kind).any():
+                continue
             entries.append((mark, ink, f"{words[kind]} {int((look.change == kind).sum()):,}"))
             grey[look.change == kind] = _rgb(ink)
         shades = grey
@@ -199,9 +206,16 @@ def _dots(
     if look.change is not None and look.by == "change":
         for kind, (mark, ink, large) in MARKS.items():
             some = look.change == kind
-            size = area * large if kind == SAME else max(area, 6) * large
+            if not some.any():
+                continue
+            quiet = kind in (SAME, UNSEARCHED)
+            size, ink_alpha = (area * large, alpha) if quiet else (max(area, 6) * large, 0.95)
             x, y = points[some].T
-            axes.scatter(x, y, s=size, c=ink, marker=mark, alpha=alpha if kind == SAME else 0.95, **how)
+            if mark.endswith(" "):
+                hollow = {"linewidths": 0.5, "facecolors": "none", "edgecolors": ink}
+                axes.scatter(x, y, s=size, marker=mark.strip(), alpha=ink_alpha, **how | hollow)
+            else:
+                axes.scatter(x, y, s=size, c=ink, marker=mark, alpha=ink_alpha, **how)
         return
     order = np.random.default_rng(0).permutation(n)  # so that no kind of face lies over all others
     front = np.isin(rows, np.flatnonzero(_in_focus(faces, look))) if look.focus else np.zeros(n, bool)

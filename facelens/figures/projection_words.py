@@ -8,7 +8,7 @@ from facelens.analyses.projection import NAMES, Projection
 from facelens.figures.part_words import part_name
 from facelens.words import escaped, number, tr
 
-CHANGES = ("lost", "same", "gained")  # flips.LOST + 1, and so on
+CHANGES = ("lost", "same", "gained", "not searched")  # flips.LOST + 1, and so on
 
 
 def sentence(found: Projection, ground: Layout | None = None) -> str:

@@ -83,6 +83,7 @@ class Disguise:
             columns={name: one for name, one in columns.items() if one is not None},
             path_order=path_order(names),
             opened=None,
+            given=None,
             behind=Behind(faces.root, faces.paths, self.guise.blur, self.secret(faces.digest)),
         )
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,29 @@ def diagnose(
         )
     }
     return Diagnosis(len(faces), tuple(findings), columns)
+
+
+ACROSS = " across identities"
+_OF_NAMES = ("no identities", "no identity", "one identity", "singletons", "identities across split")
+
+
+def of_other_names(diagnosis: Diagnosis, faces: FaceSet) -> Diagnosis:
+    """The same pictures under the identities that they have now; no picture is looked at again."""
+    old = diagnosis.findings
+    copies: list[Finding] = []
+    for kind in _WORDS:
+        parts = [finding for finding in old if finding.kind in (kind, kind + ACROSS)]
+        if parts:
+            ids, group = (np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "group"))
+            here = np.isin(ids, faces.ids)
+            copies += _grouped(faces, faces.rows_of(ids[here]), group[here].astype(np.int64), kind)
+    first = (*_UNUSABLE, "damaged")
+    follow = (*_OF_NAMES, *(kind + suffix for kind in _WORDS for suffix in ("", ACROSS)))
+    before = [finding for finding in old if finding.kind in first]
+    after = [finding for finding in old if finding.kind not in (*first, *follow)]
+    findings = [*before, *copies, *_about_identities(faces), *after]
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return replace(diagnosis, findings=tuple(findings))
 
 
 class _Seen:
@@ -225,14 +248,25 @@ def _copies(faces: FaceSet, seen: _Seen) -> list[Finding]:
     keys = seen.digest[rows].view([("a", np.uint64), ("b", np.uint64)]).ravel()
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     several = counts[inverse] > 1
-    words = {
+    return _grouped(faces, rows[several], inverse[several], "copies")
+
+
+_WORDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "copies": {
         "across": (
             "{n} file has copies under other identities.",
             "{n} files are copies of one another under different identities.",
         ),
         "within": ("{n} file is a copy of another.", "{n} files are copies of one another."),
-    }
-    return _grouped(faces, rows[several], inverse[several], "copies", words)
+    },
+    "same picture": {
+        "across": (
+            "{n} picture is also there under another identity.",
+            "{n} pictures show the same under different identities, saved differently.",
+        ),
+        "within": ("{n} picture is there twice.", "{n} pictures are the same as another, saved differently."),
+    },
+}
 
 
 def _grouped(
@@ -240,7 +274,6 @@ def _grouped(
     rows: NDArray[np.int64],
     group: NDArray[np.int64],
     kind: str,
-    words: Mapping[str, tuple[str, str]],
 ) -> list[Finding]:
     """One finding for the groups with more than one identity, which are worse, and one for the others."""
     if not len(rows):
@@ -251,12 +284,12 @@ def _grouped(
     pairs = np.unique(np.stack([group[codes >= 0], codes[codes >= 0]], 1), axis=0)
     across = np.bincount(pairs[:, 0], minlength=int(group.max()) + 1)[group] > 1
     found = []
-    for mask, suffix, place in ((across, " across identities", "across"), (~across, "", "within")):
+    for mask, suffix, place in ((across, ACROSS, "across"), (~across, "", "within")):
         if not mask.any():
             continue
         # Pairs inside a .bin share pictures by design.
         severity = "note" if faces.embedded and not suffix else "warning"
-        message = plural(int(mask.sum()), *words[place])
+        message = plural(int(mask.sum()), *_WORDS[kind][place])
         details = [
             " = ".join(escaped(os.fsdecode(faces.paths[int(row)])) for row in rows[mask][group[mask] == number][:6])
             for number in np.unique(group[mask])[:100]
@@ -289,14 +322,7 @@ def _same_pictures(faces: FaceSet, seen: _Seen, *, tick: Tick) -> list[Finding]:
             root[find(b)] = find(a)
     tops = np.array([find(i) for i in range(len(rows))], np.int64)
     several = np.bincount(tops, minlength=len(rows))[tops] > 1 if len(rows) else np.zeros(0, bool)
-    words = {
-        "across": (
-            "{n} picture is also there under another identity.",
-            "{n} pictures show the same under different identities, saved differently.",
-        ),
-        "within": ("{n} picture is there twice.", "{n} pictures are the same as another, saved differently."),
-    }
-    return _grouped(faces, rows[several], tops[several], "same picture", words)
+    return _grouped(faces, rows[several], tops[several], "same picture")
 
 
 def similar_looks(look: NDArray[np.uint32], *, most: int = 6, bucket: int = 24) -> NDArray[np.int64]:

@@ -149,6 +149,7 @@ class FaceSet:
     embedded: bool = False  # pictures lie inside one container file (insightface .bin); see decode.read_face
     opened: Opened | None = None  # None where it was put together of several
     behind: Behind | None = None  # of faces in disguise: names and paths are pseudonyms, or pictures blurred
+    given: Labels | None = None  # identities as the gallery has them, where `identity` was changed by hand
 
     @classmethod
     def build(
@@ -212,6 +213,7 @@ class FaceSet:
             self.embedded,
             self.opened,
             self.behind,
+            self.given,
         )
         return FaceSet, fields
 
@@ -308,6 +310,7 @@ class FaceSet:
             name=name or self.name,
             paths=self.paths.take(rows),
             identity=self.identity.take(rows),
+            given=None if self.given is None else self.given.take(rows),
             columns={
                 key: column.take(rows) if isinstance(column, Labels) else column[rows]
                 for key, column in self.columns.items()
@@ -321,10 +324,26 @@ class FaceSet:
     def with_columns(self, columns: Mapping[str, Column]) -> FaceSet:
         """The same faces with further columns (a later one replaces an earlier one of the same name)."""
         wider = replace(self, columns={**self.columns, **columns})
-        for derived in ("_by_id", "digest"):  # the faces are the same, so is what follows from them
+        for derived in ("_by_id", "digest", "pictures"):  # the faces are the same, so is what follows from them
             if derived in self.__dict__:
                 wider.__dict__[derived] = self.__dict__[derived]
         return wider
+
+    @property
+    def original(self) -> Labels:
+        """Identities as the gallery has them, whatever was changed by hand."""
+        return self.identity if self.given is None else self.given
+
+    def named(self, identity: Labels) -> FaceSet:
+        """The same faces under other identities; what the gallery says of them stays known as `original`."""
+        given = self.original
+        other = replace(self, identity=identity, given=None if identity is given else given)
+        for derived in ("_by_id", "contents", "pictures"):
+            if derived in self.__dict__:
+                other.__dict__[derived] = self.__dict__[derived]
+        if "_orders" in self.__dict__:
+            other.__dict__["_orders"] = {key: rows for key, rows in self._orders.items() if key[0] != "identity"}
+        return other
 
     @property
     def sortable(self) -> tuple[str, ...]:
@@ -378,6 +397,11 @@ class FaceSet:
         state.update(self.identity.codes.tobytes())
         state.update("\0".join(self.identity.names).encode("utf-8", "surrogateescape"))
         return state.hexdigest()
+
+    @cached_property
+    def pictures(self) -> tuple[Path, str]:
+        """What is equal for the same pictures of the same place, whatever they are called."""
+        return self.root, hashlib.sha256(self.ids.tobytes()).hexdigest()
 
 
 # Sorting. A plain sort of 64-bit numbers is far faster than a stable argsort: value and row go into one number.

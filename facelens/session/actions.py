@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from facelens.session.keys import hint
 from facelens.session.workspace import Workspace
 from facelens.words import plural, tr
@@ -53,7 +55,7 @@ def faces_shown(workspace: Workspace) -> str:
 def some_selected(workspace: Workspace) -> str:
     """Needs a selection."""
     return gallery_open(workspace) or (
-        "" if len(workspace.selection) else tr("Needs a selection. Click a face, or press Ctrl+A.")
+        "" if len(workspace.selection) else tr("Needs a selection. Click a face, or select all{key}.", key=hint("select.all"))
     )
 
 
@@ -67,6 +69,31 @@ def face_current(workspace: Workspace) -> str:
 def some_face(workspace: Workspace) -> str:
     """Needs faces that can be marked: selected ones, or the one that is looked at."""
     return "" if len(workspace.selection) and workspace.faces is not None else face_current(workspace)
+
+
+def person_current(workspace: Workspace) -> str:
+    """Needs a face that is looked at and has an identity."""
+    if reason := face_current(workspace):
+        return reason
+    faces = workspace.faces
+    row = faces.row_of(workspace.selection.current) if faces is not None else None
+    known = faces is not None and row is not None and faces.identity.codes[row] >= 0
+    return "" if known else tr("The current face has no identity. Give it one first{key}.", key=hint("identity.name"))
+
+
+def some_edited(workspace: Workspace) -> str:
+    """Needs identities that were edited."""
+    return gallery_open(workspace) or ("" if len(workspace.identity_edits) else tr("No identity is edited."))
+
+
+def edited_at_hand(workspace: Workspace) -> str:
+    """Needs faces at hand whose identity was edited."""
+    if reason := some_edited(workspace) or some_face(workspace):
+        return reason
+    selection, edits = workspace.selection, workspace.identity_edits
+    current = np.array([] if selection.current is None else [selection.current], np.int64)
+    there = len(edits.among(selection.ids)) or len(edits.among(current))
+    return "" if there else tr("The identity of these faces is not edited.")
 
 
 def list_outdated(workspace: Workspace) -> str:
@@ -376,6 +403,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("mark.rate_none", "No rating", "Mark", ("0",), needs=some_face),
     Action("mark.tag", "Tag…", "Mark", ("T",), "tag", "The selected faces, or the current one; tags are typed, known ones are offered", needs=some_face, line_above=True),
     Action("mark.note", "Write a note…", "Mark", (), "", "On the current face, in the inspector", needs=face_current),
+    Action("identity.name", "Identity…", "Mark", ("I",), "user", "Says who the selected faces are, also of a whole cluster; nothing on disk changes", needs=some_face, line_above=True),
+    Action("identity.rename", "Rename this person…", "Mark", ("Shift+I",), "pencil", "All faces of the current face's identity; with a name that is known, two people become one", needs=person_current),
+    Action("identity.none", "No identity", "Mark", (), "", "The selected faces are of nobody; what compares people leaves them out", needs=some_face),
+    Action("identity.back", "Take back identity edits", "Mark", (), "undo", "The selected faces are again who the gallery says", needs=edited_at_hand),
+    Action("identity.back_all", "Take back all identity edits", "Mark", (), "", "Every face is again who the gallery says", needs=some_edited),
+    Action("identity.show", "Show faces with an edited identity", "Mark", (), "filter", "Filters the gallery by them", needs=some_edited),
     Action("subset.make", "Make a subset of the selection…", "Mark", (), "plus", "Keeps the selected faces under a name", needs=some_selected, line_above=True),
     Action("subset.make_shown", "Make a subset of the shown faces…", "Mark", (), "filter", "Keeps what the filter leaves under a name", needs=faces_shown),
     Action("subset.combine", "Combine subsets…", "Mark", (), "layers", "And, or, xor, not of two subsets, tags, the selection or what is shown", needs=gallery_open),

@@ -32,7 +32,7 @@ from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, silent
 from facelens.resources import sample_data
 from facelens.session import annotations as marks
-from facelens.session import subsets
+from facelens.session import identities, subsets
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.selection import Selection
 from facelens.session.workspace import CROSSINGS, Arrangement, Operating, Source, Workspace
@@ -149,6 +149,7 @@ class Archive:
     query: str | None = None
     annotations: Document = field(default_factory=dict)
     subsets: Document = field(default_factory=dict)
+    identities: Document = field(default_factory=dict)  # those that were edited
     layout: Layout = field(default_factory=Layout)
     unknown: Document = field(default_factory=dict)  # what this FaceLens does not know, in its place
 
@@ -183,12 +184,13 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
         opened = [how]
     galleries = [Gallery(Place(one.path), one.kind, dict(one.options)) for one in opened]
     if faces is not None and galleries:
-        galleries[0] = replace(galleries[0], name=faces.name, digest=faces.digest)
+        galleries[0] = replace(galleries[0], name=faces.name, digest=faces.named(faces.original).digest)
+    searched = _gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None
     given = {one.card.name for one in workspace.tables if one.card is not None}  # whose vectors the file brings itself
     stores = {name: one.fingerprint for name, one in workspace.stored.items() if name not in given}
     found = Archive(
         galleries=(*galleries, *kept.galleries),
-        queries=_gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None,
+        queries=kept.queries if searched is None else searched,
         tables=(*(Table(Place(one.path), one.kind) for one in workspace.tables if one.card is None), *kept.tables),
         models=(*(Model(Place(one.path), one.sha256, one.card) for one in workspace.models), *kept.models),
         vectors=(
@@ -204,9 +206,12 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
         query=_name_of(workspace.query_faces, workspace.query),
         annotations=kept.annotations if faces is None else marks.as_plain(workspace.annotations, faces),
         subsets=kept.subsets if faces is None else subsets.as_plain(workspace.subsets, faces),
+        identities=kept.identities if faces is None else identities.as_plain(workspace.identity_edits, faces),
         layout=layout or kept.layout,
         unknown=kept.unknown,
     )
+    if queries is None and kept.queries is not None:
+        found = replace(found, query=kept.query)  # of the set that waits
     away = {one.card.name for one in kept.models}
     slots = {slot: name for slot in SLOTS if (name := kept.fields.get(slot)) in away and not found.fields[slot]}
     found = replace(found, fields={**found.fields, **slots})  # who was A and B is so again when the model is back
@@ -277,6 +282,7 @@ class Faced:
     selection: Selection
     annotations: marks.Annotations
     subsets: subsets.Subsets
+    identities: identities.IdentityEdits
     gone: tuple[str, ...]  # excluded, but not here
     lost: int  # pictures that something is said about and that are not here
 
@@ -288,8 +294,9 @@ def faced(found: Archive, faces: FaceSet, *, tick: Tick = silent) -> Faced:
     pair = tuple(face for name in found.pair or () if (face := face_of(faces, name)) is not None)
     chosen = Selection(selected, face_of(faces, found.current), (pair[0], pair[1]) if len(pair) == 2 else None)
     said, named = marks.from_plain(found.annotations, faces), subsets.from_plain(found.subsets, faces)
-    lost = len({*gone, *unseen}) + said.unknown + named.unknown
-    return Faced(np.sort(excluded), chosen, said, named, gone, lost)
+    edits = identities.from_plain(found.identities, faces)
+    lost = len({*gone, *unseen}) + said.unknown + named.unknown + edits.unknown
+    return Faced(np.sort(excluded), chosen, said, named, edits, gone, lost)
 
 
 def save(workspace: Workspace, path: Path, *, layout: Layout | None = None, kept: Archive | None = None) -> Archive:
@@ -346,6 +353,7 @@ def document(found: Archive, folder: Path) -> Document:
         "query": found.query,
         "annotations": found.annotations,
         "subsets": found.subsets,
+        "identities": found.identities,
         "layout": {
             "name": layout.name,
             "state": base64.b64encode(layout.state).decode(),
@@ -506,6 +514,7 @@ class _Reader:
             query=self._try(lambda: _name(found.get("query"), "query"), None),
             annotations=self._said(found, "annotations", marks.from_plain),
             subsets=self._said(found, "subsets", subsets.from_plain),
+            identities=self._said(found, "identities", identities.from_plain),
             layout=self._try(lambda: _layout(layout), Layout()),
             unknown=_unknown(found),
         )
@@ -710,7 +719,7 @@ def _unknown(found: Document) -> Document:
     return _strange(found, usual)
 
 
-FREE = ("stores", "annotations", "subsets")  # objects with names of the user's as keys
+FREE = ("stores", "annotations", "subsets", "identities")  # objects with names of the user's as keys
 
 
 def _strange(found: Document, usual: Document) -> Document:

@@ -45,6 +45,9 @@ _NUMERIC: dict[str, Callable[..., Mask]] = {
     "!=": np.not_equal,
 }
 _KEYWORDS = ("and", "or", "not")
+_LOOKED_THROUGH = 100_000  # names that are put in order to be offered
+_FEW = 8  # numbers of a column that are offered as they are
+_PERCENTILES = ("p99", "p95", "p90", "p75", "p50", "p25", "p10", "p5", "p1")
 _DEPTH = 50  # parentheses within parentheses; more is no filter that anyone wrote
 
 
@@ -208,6 +211,25 @@ def _equal(labels: Labels, name: str) -> Mask:
 def _by_code(labels: Labels, names: Mask) -> Mask:
     found: Mask = np.append(names, False)[labels.codes]  # code -1, missing, takes the last
     return found
+
+
+def names_equal(labels: Labels, name: str) -> list[str]:
+    """The name itself where it occurs exactly so, else every name that differs by case or underscores only.
+
+    >>> names_equal(Labels.of(["Ada_B", "ada b", "Bo"]), "ADA B")
+    ['Ada_B', 'ada b']
+    """
+    return [labels.names[i] for i in np.flatnonzero(_equal(labels, name))]
+
+
+def names_like(labels: Labels, text: str, *, most: int = 50) -> list[str]:
+    """Names that hold a text, those that begin with it first.
+
+    >>> names_like(Labels.of(["Zada", "Ada_B", "Bo"]), "ad")
+    ['Ada_B', 'Zada']
+    """
+    begun, found = _fold(text), np.flatnonzero(_containing(_names(labels), text))[:_LOOKED_THROUGH]
+    return sorted((labels.names[i] for i in found), key=lambda name: not _fold(name).startswith(begun))[:most]
 
 
 # What a filter is made of
@@ -424,6 +446,26 @@ class Expression:
     def rows(self, faces: FaceSet) -> Mask:
         """(N,) which faces pass; a FilterError where the filter names a column that is not there."""
         return np.ones(len(faces), bool) if self._node is None else self._node.rows(faces)
+
+    @property
+    def by_names(self) -> bool:
+        """Whether who somebody is has a say: in a test of the identity, or in words that are searched for.
+
+        >>> parse("variance > 1 and not (smith or blur > 2)").by_names, parse("path ~ a").by_names
+        (True, False)
+        """
+        return self._node is not None and _by_names(self._node)
+
+
+def _by_names(node: _Node) -> bool:
+    match node:
+        case _Joined():
+            return any(map(_by_names, node.parts))
+        case _Not():
+            return _by_names(node.part)
+        case _Present() | _Compare():
+            return _fold(node.column.value).removeprefix("my ") in ("identity", "original identity", "edited")
+    return True
 
 
 class _Reader:
@@ -702,50 +744,56 @@ def completions(text: str, position: int, faces: FaceSet) -> list[str]:
         before = _tokens(text[:start])[:-1]
     except FilterError:
         return []
-    columns = ("identity", "path", *faces.columns)
     last = before[-1] if before else None
-    offered: list[str]
     if last is not None and last.kind == "operator" and len(before) > 1:
-        offered = _values(_fold(before[-2].value), faces)
-    elif last is not None and last.kind in ("word", "column") and not last.says(*_KEYWORDS) and _ends_column(before):
-        known = {_fold(name): name for name in columns}
-        values = faces.values(name) if (name := known.get(_fold(last.value), "")) and name != "path" else None
-        named = name == "path" or isinstance(values, Labels)
-        offered = (
-            [*(("~", "=", "!=") if named else (">", ">=", "<", "<=", "=", "!=")), "is missing", "is not missing"]
-            if name
-            else []
-        )
-        offered += ["and", "or"]
-    elif last is not None and (last.kind in ("word", "text") or last.value == ")") and not last.says(*_KEYWORDS):
-        offered = ["and", "or"]
-    else:
-        offered = [*(_column_word(name) for name in columns), "not", "has(landmarks)"]
-        if begun:
-            offered += [_text_word(name) for name in _beginning(faces.identity, begun)]
-    heads = [one for one in offered if _fold(one.lstrip('"`')).startswith(begun)]
+        return _values(_fold(before[-2].value), begun, faces)[:50]
+    heads = [one for one in _following(before, faces) if _fold(one.lstrip('"`')).startswith(begun)]
+    if begun and _begins(before):
+        heads += [_text_word(name) for name in names_like(faces.identity, begun)]
     return heads[:50]
+
+
+def _begins(before: list[_Token]) -> bool:
+    """Whether a test may begin here."""
+    return not before or before[-1].says(*_KEYWORDS) or before[-1].value == "("
+
+
+def _following(before: list[_Token], faces: FaceSet) -> list[str]:
+    """Words of the language and columns that may stand after these, whatever is begun."""
+    columns = ("identity", "path", *faces.columns)
+    *rest, last = before or [_Token("end", "", 0, 0)]
+    if rest and last.says("is"):
+        return ["missing", "not missing"]
+    if len(rest) > 1 and last.says("not") and rest[-1].says("is"):
+        return ["missing"]
+    if rest and last.value == "(" and rest[-1].says("has"):
+        return [f"{_column_word(name)})" for name in ("landmarks", *columns)]
+    if _begins(before):
+        return [*(_column_word(name) for name in columns), "not", "has(landmarks)"]
+    if last.kind in ("word", "column") and _ends_column(before):
+        known = {_fold(name): name for name in columns}
+        if (name := known.get(_fold(last.value), "")) == "":
+            return ["and", "or"]
+        named = name == "path" or isinstance(faces.values(name), Labels)
+        compared = ("~", "=", "!=") if named else (">", ">=", "<", "<=", "=", "!=")
+        return [*compared, "is missing", "is not missing", "and", "or"]
+    return ["and", "or"] if last.kind in ("word", "text") or last.value == ")" else []
 
 
 def _ends_column(before: list[_Token]) -> bool:
     return len(before) < 2 or before[-2].kind != "operator"
 
 
-def _values(column: str, faces: FaceSet) -> list[str]:
+def _values(column: str, begun: str, faces: FaceSet) -> list[str]:
+    """What a column may be compared with: names that hold what was begun, those that begin with it first."""
     known = {_fold(name): name for name in ("identity", *faces.columns)}
     if column not in known:
         return []
     values = faces.values(known[column])
     if isinstance(values, Sets):
-        return [_text_word(name) for name in values.single]
+        return [_text_word(name) for name in names_like(Labels.of(values.single), begun)]
     if isinstance(values, Labels):
-        return [_text_word(name) for name in values.names]
-    return ["p99", "p95", "p90", "p75", "p50", "p25", "p10", "p5", "p1"]
-
-
-def _beginning(labels: Labels, begun: str) -> list[str]:
-    return [
-        labels.names[i]
-        for i in np.flatnonzero(_containing(_names(labels), begun))
-        if _fold(labels.names[i]).startswith(begun)
-    ]
+        return [_text_word(name) for name in names_like(values, begun)]
+    few = np.unique(values[:_LOOKED_THROUGH][~np.isnan(values[:_LOOKED_THROUGH])])
+    levels = [f"{level:g}" for level in few[::-1]] if len(few) <= _FEW else []
+    return [one for one in (*levels, *_PERCENTILES) if one.startswith(begun)]

@@ -19,7 +19,7 @@ from facelens.images import readers
 from facelens.images.faceset import FaceSet
 from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
-from facelens.session import archive, match_queries, shelf, tasks
+from facelens.session import archive, identities, match_queries, shelf, tasks
 from facelens.session.archive import Archive, Gallery, Table, Vectors
 from facelens.session.collecting import Collection
 from facelens.words import escaped, plural, tr
@@ -45,6 +45,7 @@ def gather(path: Path, *, cache: Path, recent: Iterable[str] = (), tick: Tick = 
     queries = work.queries(faces)
     features = work.features(faces)
     told = archive.faced(found, faces)
+    faces = identities.applied(faces, told.identities)
     if told.lost:
         said = plural(told.lost, "{n} mark or selection", "{n} marks and selections")
         work.notes.append(tr("{said} of pictures that are not in the gallery.", said=said))

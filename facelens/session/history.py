@@ -23,6 +23,7 @@ from facelens.words import escaped, number, plural, tr
 if TYPE_CHECKING:
     from facelens.images.faceset import FaceSet
     from facelens.session.annotations import Annotations
+    from facelens.session.identities import IdentityEdits
     from facelens.session.subsets import Subsets
     from facelens.session.workspace import Workspace
 
@@ -168,7 +169,7 @@ def _bounded(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _bytes(value: object) -> int:
-    found = getattr(getattr(value, "ids", value), "nbytes", 0)
+    found = getattr(value, "nbytes", None) or getattr(getattr(value, "ids", value), "nbytes", 0)
     return found if isinstance(found, int) else 0
 
 
@@ -277,7 +278,11 @@ def _who(faces: FaceSet | None, face: int) -> str:
     if faces is None or row is None:
         return tr("a face")
     code = int(faces.identity.codes[row])
-    return escaped(faces.identity.names[code]).replace("_", " ") if code >= 0 else faces.file_name(row)
+    return _shown(faces.identity.names[code]) if code >= 0 else faces.file_name(row)
+
+
+def _shown(identity: str) -> str:
+    return escaped(identity).replace("_", " ")
 
 
 def _of_selection(before: Workspace, part: str, old: Any, new: Any) -> str:
@@ -360,6 +365,27 @@ def _of_subsets(before: Workspace, part: str, old: Subsets, new: Subsets) -> str
     if gone:
         return tr("no subset {name}", name=escaped(gone[0]))
     return next((tr("subset {name}", name=escaped(one)) for one in new if new[one] is not old[one]), tr("subsets"))
+
+
+def _of_identities(before: Workspace, part: str, old: IdentityEdits, new: IdentityEdits) -> str:
+    """Who was said to be who; of several people at once only how many faces."""
+    from facelens.session.identities import changes
+
+    if before.faces is None:
+        return tr("identities")
+    ids, was, now = changes(before.faces, old, new)
+    faces = _faces(len(ids))
+    if not len(new.among(ids)):
+        return tr("original identity of {faces}", faces=faces)
+    if len(now.names) + bool((now.codes < 0).any()) > 1:
+        return tr("identities of {faces}", faces=faces)
+    if not now.names:
+        return tr("no identity on {faces}", faces=faces)
+    name, rows = _shown(now.names[0]), before.faces.rows_of(ids)
+    everybody = int((before.faces.identity.codes == before.faces.identity.codes[rows[0]]).sum())
+    if len(was.names) == 1 and bool((was.codes == 0).all()) and everybody == len(ids) > 1:
+        return tr("identity {old} → {new} on {faces}", old=_shown(was.names[0]), new=name, faces=faces)
+    return tr("identity {name} on {faces}", name=name, faces=faces)
 
 
 def _of_arrangement(before: Workspace, part: str, old: Any, new: Any) -> str:
@@ -514,6 +540,7 @@ UNDOABLE: Mapping[str, Row] = {
     "excluded": Row("Gallery", _of_excluded, moved=_without_the_rest, apart=_always),
     "annotations": Row("Gallery", _of_annotations, apart=_always, whole=True),
     "subsets": Row("Gallery", _of_subsets, apart=_always, whole=True),
+    "identity_edits": Row("Gallery", _of_identities, apart=_always, whole=True),
     "arrangement": Row("Gallery", _of_arrangement),
     "ensemble": Row("Uncertainty"),
     "refusal": Row("Uncertainty", _of_refusal),

@@ -20,6 +20,8 @@ FIXED: Mapping[str, str] = {
     "Z": "shows real pixels in the loupe",
     "L": "shows landmarks in the loupe",
     "M": "goes to the first right face in Match",
+    "R": "turns the order of a table round",
+    **dict.fromkeys(("[", "]"), "goes to the next part in Confidence"),
     "+": "zooms in",
     "-": "zooms out",
 }

@@ -1,4 +1,4 @@
-"""Flags, ratings, tags, notes and subsets as columns, to sort, group and filter by like any other.
+"""Flags, ratings, tags, notes, subsets and edited identities as columns, to sort, group and filter by like any other.
 
 A gallery may have a column of such a name itself; then that of the user is called "my flag".
 """
@@ -6,14 +6,17 @@ A gallery may have a column of such a name itself; then that of the user is call
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from facelens.images.faceset import Column, FaceSet, Ids, Labels
 from facelens.session.annotations import BEST, FLAGGED, REJECTED, Annotations, alike
 
-FLAG, RATING, TAG, NOTE, SUBSET = KINDS = ("flag", "rating", "tag", "note", "subset")
+FLAG, RATING, TAG, NOTE, SUBSET = ("flag", "rating", "tag", "note", "subset")
+EDITED, ORIGINAL = "edited", "original identity"
+KINDS = (FLAG, RATING, TAG, NOTE, SUBSET, EDITED, ORIGINAL)
+YES = "yes"  # of a face whose identity was edited
 FLAG_WORDS = {FLAGGED: "flagged", REJECTED: "rejected"}
 
 
@@ -62,13 +65,29 @@ def mark_columns(faces: FaceSet, annotations: Annotations, subsets: Mapping[str,
     for face, text in annotations.notes.items():
         if (row := faces.row_of(face)) is not None:
             notes[row] = code[text]
+    edited, original = edits(faces)
     return {
         names[FLAG]: Labels(flags, words),
         names[RATING]: ratings,
         names[TAG]: _sets(faces, annotations.tags.items()),
         names[NOTE]: Labels(notes, texts),
         names[SUBSET]: _sets(faces, subsets.items()),
+        names[EDITED]: edited,
+        names[ORIGINAL]: original,
     }
+
+
+def edits(faces: FaceSet) -> tuple[Labels, Labels]:
+    """Whether a face is somebody else than the gallery says, and whom the gallery has it for, where it is."""
+    given, nothing = faces.given, np.full(len(faces), -1, np.int32)
+    if given is None:
+        return Labels(nothing, (YES,)), Labels(nothing, ())
+    places = {name: code for code, name in enumerate(given.names)}
+    same = np.array([places.get(name, -2) for name in faces.identity.names] + [-1], np.int32)
+    other = same[faces.identity.codes] != given.codes
+    return Labels(np.where(other, 0, -1).astype(np.int32), (YES,)), replace(
+        given, codes=np.where(other, given.codes, -1).astype(np.int32)
+    )
 
 
 def spoken(faces: FaceSet, annotations: Annotations, subsets: Mapping[str, Ids]) -> dict[str, Column]:

@@ -17,7 +17,7 @@ from facelens.errors import FaceLensError, InputError
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, part_of, silent
 from facelens.resources import sample_data
-from facelens.session import archive, folders, match_queries, questions, shelf, tasks
+from facelens.session import archive, folders, identities, match_queries, questions, shelf, tasks
 from facelens.session.archive import SLOTS, Archive, Place
 from facelens.session.workspace import (
     Source,
@@ -137,7 +137,12 @@ class _Replay:
         told = archive.faced(self.found, self.faces)
         excluded = np.union1d(told.excluded, diagnosis.bad_ids)
         self._put(
-            excluded=excluded, selection=told.selection, annotations=told.annotations, subsets=told.subsets
+            excluded=excluded,
+            selection=told.selection,
+            annotations=told.annotations,
+            subsets=told.subsets,
+            identity_edits=told.identities,
+            faces=identities.applied(self.faces, told.identities),
         )
         if told.lost:
             words = "{n} picture that the file speaks of is gone.", "{n} pictures that the file speaks of are gone."

@@ -12,7 +12,7 @@ from facelens.features.store import Store
 from facelens.images import quality
 from facelens.images.faceset import FaceSet, Ids
 from facelens.progress import Tick, silent
-from facelens.session import archive, shelf
+from facelens.session import archive, identities, shelf
 from facelens.session.mark_columns import spoken
 from facelens.session.settings import Settings
 from facelens.session.tasks import joined, open_gallery
@@ -52,6 +52,7 @@ def opened(path: Path, *, cache: Path, model: str = "", gallery: Path | None = N
         if one.kind == "scores" and shelf.may_open(one.place.path, found, recent) and one.place.path.exists():
             faces = quality.joined(faces, quality.read(one.place.path, tick=tick))[0]
     said = archive.faced(found, faces, tick=tick)
+    faces = identities.applied(faces, said.identities)
     notes = []
     if said.lost:
         one_lost = "{n} picture that the workspace speaks of is not in its gallery."

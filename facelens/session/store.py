@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from time import monotonic
 
+from facelens.images import doctor
 from facelens.images.faceset import FaceSet
 from facelens.session.history import UNDOABLE, History, same
-from facelens.session.workspace import Workspace, fitting, outdated, uses_marks, with_variance
+from facelens.session.identities import applied
+from facelens.session.workspace import Workspace, fitting, outdated, uses_marks, uses_names, with_variance
 
 Listener = Callable[[frozenset[str], object], None]
 
@@ -50,6 +52,7 @@ class Store:
         changed = self._put(changes)
         if changed & {"faces", "features", "model_b", "ensemble"} and outdated(self._workspace):
             changed |= self._put({"faces": with_variance(self._workspace.faces, None)})  # type: ignore[arg-type]
+        changed |= self._follow_names(before, changed)
         changed |= self._hold_the_list(before, changed)
         if changed:
             self._workspace.carry(before, changed)
@@ -115,13 +118,32 @@ class Store:
         now = self._workspace
         if changed & {"arrangement", "source"}:
             return self._put({"standing": None})
-        if now.faces is None or not changed & {"annotations", "subsets"} or not uses_marks(now.arrangement, now.faces):
+        said = changed & {"annotations", "subsets", "identity_edits"}
+        if now.faces is None or not said:
             return frozenset()
-        standing = now.standing or (before.annotations, before.subsets)
-        returned = standing == (now.annotations, now.subsets)
+        by_marks, by_names = uses_marks(now.arrangement, now.faces), uses_names(now.arrangement, now.faces)
+        if not (by_marks or (by_names and "identity_edits" in said)):
+            return frozenset()
+        standing = now.standing or before.said
+        returned = standing[:2] == now.said[:2] or not by_marks
+        returned = returned and (standing[2] is now.identity_edits or not by_names)
         return self._put({"standing": None if returned else standing})
 
+    def _follow_names(self, before: Workspace, changed: frozenset[str]) -> frozenset[str]:
+        """What the doctor says of identities is said of those that faces have now."""
+        now = self._workspace
+        if now.faces is None or now.diagnosis is None or not changed & {"identity_edits", "diagnosis"}:
+            return frozenset()
+        if now.faces.given is None and (before.faces is None or before.faces.given is None):
+            return frozenset()
+        return self._put({"diagnosis": doctor.of_other_names(now.diagnosis, now.faces)})
+
     def _put(self, changes: dict[str, object]) -> frozenset[str]:
+        changes = dict(changes)
+        if changes.keys() & {"faces", "identity_edits"}:
+            faces, edits = (changes.get(name, getattr(self._workspace, name)) for name in ("faces", "identity_edits"))
+            if isinstance(faces, FaceSet):
+                changes["faces"] = applied(faces, edits)  # type: ignore[arg-type]
         if isinstance(faces := changes.get("faces"), FaceSet):
             arrangement = changes.get("arrangement", self._workspace.arrangement)
             changes["arrangement"] = fitting(arrangement, faces)  # type: ignore[arg-type]

@@ -32,7 +32,8 @@ from facelens.images.protocol import Protocol
 from facelens.session import filters
 from facelens.session.annotations import Annotations
 from facelens.session.history import History
-from facelens.session.mark_columns import called, mark_columns
+from facelens.session.identities import IdentityEdits, applied
+from facelens.session.mark_columns import EDITED, ORIGINAL, called, mark_columns
 from facelens.session.selection import Selection
 from facelens.session.subsets import Subsets
 
@@ -127,6 +128,8 @@ class Answer:
     found: object
 
 
+Standing = tuple[Annotations, Subsets, IdentityEdits]
+
 CROSSINGS = ("", "ab", "ba")  # each model by itself; queries of A in the gallery of B; of B in the gallery of A
 PLAN = Plan(nmi_mean="")  # of the window: clustering takes longer than all the rest, so it is asked for by itself
 KEPT_PAIRS = 14_000_000  # of all answers that are kept; two of LFW with two models, some 500 MB
@@ -166,7 +169,8 @@ class Workspace:
     arrangement: Arrangement = field(default_factory=Arrangement)
     annotations: Annotations = field(default_factory=Annotations)  # flags, ratings, tags and notes of `faces`
     subsets: Subsets = field(default_factory=Subsets)  # faces under a name
-    standing: tuple[Annotations, Subsets] | None = None  # those that the list was arranged by, where they changed since
+    identity_edits: IdentityEdits = field(default_factory=IdentityEdits)  # `faces` have the names that these lead to
+    standing: Standing | None = None  # what the list was arranged by, where that changed since
     selection: Selection = field(default_factory=Selection)
     models: tuple[Inspection, ...] = ()  # their names (card.name) are unique
     features: Mapping[str, FeatureSet] = field(default_factory=lambda: MappingProxyType({}))  # by name; of `faces`
@@ -351,7 +355,7 @@ class Workspace:
             return ()
         cut = self.cutting(plan.model).cutting if plan.part is not None else ()
         vectors = tuple(self._vectors(name) for name in (plan.model, plan.other) if name)
-        return (self.faces.digest, vectors, plan.asked, cut, self.excluded.tobytes())
+        return (self.faces.pictures, vectors, plan.asked, cut, self.excluded.tobytes())
 
     @property
     def projection(self) -> Projection | None:
@@ -405,7 +409,7 @@ class Workspace:
         if self.faces is None or not self.upgradable:
             return ()
         vectors = self._vectors(plan.model), self._vectors(plan.other)
-        return (self.faces.digest, vectors, plan.asked, self.excluded.tobytes())
+        return (self.faces.pictures, vectors, plan.asked, self.excluded.tobytes())
 
     @property
     def upgrade_map(self) -> Projection | None:
@@ -479,25 +483,31 @@ class Workspace:
         """Rows of `faces` in the order the gallery shows them: not excluded, passing the filter, sorted."""
         if self.faces is None:
             return np.zeros(0, np.int64)
-        by_marks = uses_marks(self.arrangement, self.faces)
+        by_marks = uses_marks(self.arrangement, self.faces) or self.standing is not None
         faces = self.standing_faces if by_marks else self.faces
         return arranged(faces or self.faces, self.arrangement, self.excluded)
 
     @cached_property
     def standing_faces(self) -> FaceSet | None:
-        """The faces with the marks that the list is arranged by: what was marked since stays in its place."""
+        """The faces with the marks and names that the list is arranged by: what was said since moves nothing."""
         if self.faces is None or self.standing is None:
             return self.marked_faces
-        return marked(self.faces, *self.standing)
+        annotations, subsets, edits = self.standing
+        return marked(applied(self.faces, edits), annotations, subsets)
 
     @cached_property
     def marked_faces(self) -> FaceSet | None:
         """The faces with flags, ratings, tags, notes and subsets as columns."""
         return marked(self.faces, self.annotations, self.subsets) if self.faces is not None else None
 
+    @property
+    def said(self) -> Standing:
+        """What was said about the faces by hand and has a say in their order."""
+        return self.annotations, self.subsets, self.identity_edits
+
     def carry(self, before: Workspace, changed: frozenset[str]) -> None:
         """Take over what was derived before and cannot have changed: a flag among a million faces sorts nothing."""
-        frozen = before.standing is None and self.standing == (before.annotations, before.subsets)
+        frozen = before.standing is None and self.standing == before.said
         of_list = {"faces", "arrangement", "excluded"} | (set() if frozen else {"standing"})
         if self.standing is None and self.faces is not None and uses_marks(self.arrangement, self.faces):
             of_list |= {"annotations", "subsets"}
@@ -561,10 +571,21 @@ def marked(faces: FaceSet, annotations: Annotations, subsets: Subsets) -> FaceSe
 
 
 def uses_marks(arrangement: Arrangement, faces: FaceSet) -> bool:
-    """Whether flags, ratings, tags, notes or subsets may have a part in it."""
+    """Whether flags, ratings, tags, notes, subsets or edits may have a part in it."""
     names = called(faces).values()
     text = arrangement.filter.casefold().replace("_", " ")
     return any(name in (arrangement.sort, arrangement.group) or name in text for name in names)
+
+
+def uses_names(arrangement: Arrangement, faces: FaceSet) -> bool:
+    """Whether it depends on who somebody is."""
+    names = called(faces)
+    if {"identity", names[EDITED], names[ORIGINAL]} & {arrangement.sort, arrangement.group}:
+        return True
+    try:
+        return filters.parse(arrangement.filter).by_names
+    except filters.FilterError:
+        return False
 
 
 def arranged(faces: FaceSet, arrangement: Arrangement, excluded: Ids) -> Rows:
@@ -624,7 +645,7 @@ def for_another_gallery(workspace: Workspace) -> dict[str, object]:
     evaluation |= {"match_plan": replace(workspace.match_plan, model="", layer="", grid=None), "match_answer": None}
     evaluation |= {"queries": None, "queries_answer": None, "query": None, "occlusion": None, "sweep_answer": None}
     evaluation |= {"upgrade_plan": UpgradePlan(), "upgrade_answer": None, "upgrade_map_answer": None}
-    said = {"annotations": Annotations(), "subsets": Subsets()}
+    said = {"annotations": Annotations(), "subsets": Subsets(), "identity_edits": IdentityEdits()}
     return {"features": {}, "stored": {}, "model": model, **kept, **evaluation, **said}
 
 
@@ -679,13 +700,14 @@ def with_variance(faces: FaceSet, uncertainty: Uncertainty | None) -> FaceSet:
 def outdated(workspace: Workspace) -> bool:
     """Whether the column of the variance is that of other vectors or transforms than are asked for now.
 
-    It stays when faces are excluded: whoever takes the worst ones out goes on to see the others in their order.
+    It stays when faces are excluded, or are given another identity: whoever takes the worst ones out, or finds the
+    wrong name on them, goes on to see the others in their order.
     """
     faces, kept, now = workspace.faces, workspace.assessed, workspace.ensemble_question
     if faces is None or kept is None or VARIANCE not in faces.columns:
         return False
     old: EnsemblePlan = kept.question[2]  # type: ignore[assignment]
-    return not now or kept.question[:2] != now[:2] or old.space != workspace.resolved_ensemble.space
+    return not now or kept.question[1] != now[1] or old.space != workspace.resolved_ensemble.space
 
 
 def unique_name(name: str, taken: tuple[str, ...]) -> str:

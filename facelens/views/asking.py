@@ -50,7 +50,7 @@ class Errands(QObject):
 
     def _gallery(self) -> Question:
         faces = self.desk.workspace.faces
-        return () if faces is None else (faces.root, faces.digest)
+        return () if faces is None else faces.pictures
 
     def _on_store(self, changed: frozenset[str], initiator: object) -> None:
         if "faces" in changed and (now := self._gallery()) != self._here:

@@ -107,6 +107,12 @@ class Ballots(QAbstractScrollArea):
         self._ends = (0.0, 1.0)  # of the bars
         self._words = 0.0  # px of the votes in words, at the right
         self.setAccessibleName(tr("Votes of the parts"))
+        self.setWhatsThis(
+            tr(
+                "A bar for each part: how it votes on the pair. A click on the box leaves a part out or lets it vote "
+                "again, beside it makes it the current one. Up and down move, Space ticks, Enter makes current."
+            )
+        )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumSize(200, HEAD + 4 * LOWEST)

@@ -104,6 +104,7 @@ class CardForm(QWidget):
         self.flip.setAccessibleName(tr("Flip"))
         self.dimensions = label(name="small")
         self.patch = _combo(tr("Patch layer"), tr("The layer whose output is the patch map"))
+        self._layers: list[tuple[str, tuple[int, int] | None]] = []  # row by row of that list
         self.licence = _line(tr("Licence"), tr("What the weights may be used for, as their author says"))
         self.licence.setPlaceholderText(tr("not stated"))
         self.notes = _line(tr("Notes"), tr("Anything worth knowing about this model"))
@@ -204,15 +205,15 @@ class CardForm(QWidget):
 
     def _show_layers(self, found: Inspection) -> None:
         card = found.card
-        self.patch.clear()
-        self.patch.addItem(tr("none"), ("", None))
-        for name, shape in found.layers:
-            self.patch.addItem(f"{escaped(name)}  {shape}", (name, _grid(shape)))
+        offered: list[tuple[str, str, tuple[int, int] | None]] = [(tr("none"), "", None)]
+        offered += [(f"{escaped(name)}  {shape}", name, _grid(shape)) for name, shape in found.layers]
         if card.patch_layer and card.patch_layer not in [name for name, _ in found.layers]:
             grid = f"  {card.grid[0]} × {card.grid[1]}" if card.grid else ""
-            self.patch.addItem(f"{escaped(card.patch_layer)}{grid}", (card.patch_layer, card.grid))
-        chosen = [self.patch.itemData(i)[0] for i in range(self.patch.count())].index(card.patch_layer)
-        self.patch.setCurrentIndex(chosen)
+            offered.append((f"{escaped(card.patch_layer)}{grid}", card.patch_layer, card.grid))
+        self.patch.clear()
+        self.patch.addItems([words for words, _, _ in offered])
+        self._layers = [(layer, grid) for _, layer, grid in offered]
+        self.patch.setCurrentIndex([layer for layer, _ in self._layers].index(card.patch_layer))
         own = bool(found.layers)
         self.patch.setEnabled(own)
         self.patch.setToolTip(
@@ -226,7 +227,7 @@ class CardForm(QWidget):
         assert self.found is not None
         order = str(self.order.currentData())
         channels = 1 if order == "GREY" else 3
-        layer, grid = self.patch.currentData()
+        layer, grid = self._layers[self.patch.currentIndex()]
         name = self.name.text().strip()
         if not name:
             raise InputError(tr("The model needs a name."))

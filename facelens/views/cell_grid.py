@@ -49,6 +49,7 @@ class CellGrid(QAbstractScrollArea):
         self._under: Place | None = None  # where the pointer or the keyboard is
         self._by_key = False
         self.setAccessibleName(name)
+        self.setWhatsThis(tr("The pointer makes a cell say more. Arrows walk the cells, Enter or a click chooses one."))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumSize(160, 80)

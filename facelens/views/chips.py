@@ -6,16 +6,18 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu, QToolButton
 
+from facelens.session.keys import keys_of
 from facelens.views import theme
 from facelens.views.controls import draw_text, plain_tip, text_width
 from facelens.views.modelling import Modelling
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import tipped
 from facelens.words import tr
 
 WIDEST = 156
 TIPS = {
-    "model_a": "Old model, dashed in every chart. \\ swaps A and B.",
-    "model_b": "New model, solid in every chart. \\ swaps A and B.",
+    "model_a": "Old model, dashed in every chart.",
+    "model_b": "New model, solid in every chart.",
 }
 
 
@@ -44,6 +46,7 @@ class ModelChip(QToolButton):
         menu.aboutToShow.connect(self._fill)
         menu.triggered.connect(lambda action: self.modelling.choose(self.slot, action.data()))
         self.setMenu(menu)
+        tipped(self, self._tip)
         self.refresh()
 
     @property
@@ -54,9 +57,15 @@ class ModelChip(QToolButton):
     def refresh(self) -> None:
         """Show what the workspace says."""
         self.setAccessibleName(tr("Model {letter}: {name}", letter=self.letter, name=self.name or tr("none")))
-        self.setToolTip(plain_tip("\n".join(part for part in (self.name, tr(TIPS[self.slot])) if part)))
+        self.setToolTip(plain_tip(self._tip()))
         self.setFixedWidth(int(min(WIDEST, 42 + text_width(self.name or tr("none"), 12))))
         self.update()
+
+    def _tip(self) -> str:
+        keys = keys_of("model.swap")
+        swaps = tr("{key} swaps A and B.", key=keys[0]) if keys else ""
+        told = " ".join(filter(None, (tr(TIPS[self.slot]), swaps)))
+        return "\n".join(filter(None, (self.name, told)))
 
     def sizeHint(self) -> QSize:
         return QSize(self.width(), 28)

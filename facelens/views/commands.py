@@ -18,8 +18,9 @@ from facelens.images.faceset import FaceSet, Rows
 from facelens.session import filters, tasks
 from facelens.session.annotations import FLAGGED, REJECTED
 from facelens.session.glance import MODELS, VECTORS
+from facelens.session.identities import NOBODY
 from facelens.session.jobs import Job, Request, State
-from facelens.session.mark_columns import spoken
+from facelens.session.mark_columns import EDITED, YES, called, spoken
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
@@ -27,6 +28,7 @@ from facelens.views.culling import Culling
 from facelens.views.hand import go
 from facelens.views.key_sheet import KeySheet
 from facelens.views.leaving import guise, leaving, stem, written
+from facelens.views.naming import NameSheet, faces_of, give_name, take_back
 from facelens.views.panel import Panel
 from facelens.views.sheets import BuildPairs, LimitsSheet, LocalData
 from facelens.words import plural, tr
@@ -89,6 +91,12 @@ class Commands:
             **{f"mark.rate_{word}": lambda n=n: self.culling.rate(n) for n, word in enumerate(RATINGS)},  # type: ignore[misc]
             "mark.tag": self._tag,
             "mark.note": self._note,
+            "identity.name": lambda: NameSheet(window.desk, self.culling.faces, window).open(),
+            "identity.rename": self._rename_person,
+            "identity.none": lambda: give_name(window.desk, self.culling.faces, NOBODY),
+            "identity.back": lambda: take_back(window.desk, self.culling.faces),
+            "identity.back_all": lambda: take_back(window.desk, self.workspace.identity_edits.ids),
+            "identity.show": self._show_edited,
             "subset.make": lambda: self._tags().make(self.workspace.selection.ids),
             "subset.make_shown": lambda: self._tags().make(self.workspace.shown_ids),
             "subset.combine": lambda: self._tags().combine_subsets(),
@@ -677,6 +685,22 @@ class Commands:
     def _tag(self) -> None:
         self._show_dock("tags")
         self._tags().line.setFocus()
+
+    def _rename_person(self) -> None:
+        row = self.faces.row_of(self.workspace.selection.current)
+        if row is not None:
+            self.rename_person(self.faces.identity.name(row))
+
+    def rename_person(self, name: str) -> None:
+        """Ask for another name of everybody who is called so."""
+        ids = faces_of(self.workspace, name)
+        if len(ids):
+            NameSheet(self.window.desk, ids, self.window, person=name).open()
+
+    def _show_edited(self) -> None:
+        self.window.stage.show_page("gallery")
+        column = called(self.faces)[EDITED]
+        self._filter(filters.choosing(self.workspace.arrangement.filter, column, [YES]))
 
     def _note(self) -> None:
         self._show_dock("inspector")

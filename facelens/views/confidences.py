@@ -46,6 +46,12 @@ class Confidences(QWidget):
         self.setMinimumSize(200, 110)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Confidences of the sub-embeddings"))
+        self.setWhatsThis(
+            tr(
+                "How sure each part is: at the left the faces as they are, at the right, hatched, those with a "
+                "variation. A click or the arrow keys choose a part."
+            )
+        )
         self.part = 0
         self.against = ""
         self._told: Mapping[str, Any] = {}

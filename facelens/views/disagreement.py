@@ -44,6 +44,12 @@ class Disagreement(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Which member disagrees about the current face"))
+        self.setWhatsThis(
+            tr(
+                "How far each member is from the mean of the others; the tick is the median of all faces. A click on a "
+                "bar selects the faces on which that member is at least as far away. Up and down walk, Enter clicks."
+            )
+        )
         desk.thumbnails.ready.connect(self._on_ready)
         theme.themes.changed.connect(self.update)
 

@@ -32,7 +32,7 @@ class Dots:
 
     x: NDArray[np.floating]
     y: NDArray[np.floating]
-    shape: str  # "disc", "cross", "ring", "halo", "triangle", "up", "down"
+    shape: str  # "disc", "hollow", "cross", "ring", "halo", "triangle", "up", "down"
     colour: QColor | Floats | Packed  # of all, or (n, 3) of each: red, green, blue from 0 to 1; or `packed`
     opacity: float = 1.0
     size: float = 1.0  # 1: a disc of radius 2.3 px
@@ -197,6 +197,8 @@ def stamp(shape: str, ratio: float, size: float = 1.0) -> Floats:
     away = np.hypot(x, y)
     if shape == "disc":
         inside = away <= 2.3
+    elif shape == "hollow":
+        inside = (away >= 1.3) & (away <= 2.4)
     elif shape == "ring":
         inside = (away >= 3.2) & (away <= 4.6)
     elif shape == "halo":  # of a dot that is drawn over it

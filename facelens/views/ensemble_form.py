@@ -174,6 +174,7 @@ class EnsembleForm(QFrame):
         self._rows: dict[str, tuple[QToolButton, QToolButton]] = {}
         for row, name in enumerate(self._names):
             box = QCheckBox(name)
+            box.setToolTip(plain_tip(tr("Whether {name} is a member of the ensemble", name=name)))
             box.toggled.connect(self._on_members)
             choose = tool_button("folder", "", text=tr("Transform file…"), size=12)
             choose.clicked.connect(lambda _=False, name=name: self._choose_file(name))

@@ -152,7 +152,7 @@ class Finding:
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         faces = self.desk.workspace.faces
-        if job.state is not State.DONE or faces is None or (faces.root, faces.digest) != (asked.root, asked.digest):
+        if job.state is not State.DONE or faces is None or faces.pictures != asked.pictures:
             return
         done: tasks.Aligned = job.result  # type: ignore[assignment]
         for number in [one.number for one in self.desk.jobs.jobs if one.request.slot.startswith("embed:")]:

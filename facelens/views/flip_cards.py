@@ -28,6 +28,7 @@ from facelens.views.grid import SCROLL_BAR, band_mode
 from facelens.views.hover import Line
 from facelens.views.painted_rows import ENTER, PaintedRows
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import pressed
 from facelens.words import number, tr
 
 CARD, HIGH, GAP, EDGE = 152, 146, 8, 10  # px; a card, between cards, around them
@@ -115,7 +116,7 @@ class FlipCards(PaintedRows):
     explained = Signal(object, object)  # a face, and the one it is compared with
 
     head = 0
-    keys = (Qt.Key.Key_E,)
+    commands = ("view.loupe",)
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -123,6 +124,12 @@ class FlipCards(PaintedRows):
         self.why = ""
         self._at = 0
         self.setAccessibleName(tr("Flips"))
+        self.setWhatsThis(
+            tr(
+                "What a search found with the old model and finds with the new one, the worst first. A click looks at "
+                "the face, a double click or Enter explains the pair in Match; arrows walk."
+            )
+        )
 
     def show_flips(self, flips: Sequence[Card], *, why: str = "") -> None:
         """Other cards; `why` says why there are none."""
@@ -292,7 +299,7 @@ class FlipCards(PaintedRows):
             return
         if key in ENTER:
             self._explain(self._at)
-        elif key == Qt.Key.Key_E and not event.modifiers():
+        elif pressed(event, "view.loupe"):
             self.open_face(self.flips[self._at].face)
         elif key in across:
             self.by_key = True

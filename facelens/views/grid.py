@@ -36,6 +36,7 @@ from facelens.views import icons, marks, portrait, theme
 from facelens.views.cells import CAPTION, CAPTION_GAP, MARGIN, SECTION, Layout
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import DELAY, HoverCard
+from facelens.views.shortcuts import enters, pressed
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import escaped, number, plural, tr
 
@@ -102,6 +103,13 @@ class ThumbnailGrid(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Faces"))
+        self.setWhatsThis(
+            tr(
+                "A click selects; Ctrl toggles, Shift takes the range, Alt takes away. A drag over the ground draws a "
+                "rubber band, a double click or Enter opens a face. Arrows walk, Space selects, Ctrl+wheel changes the "
+                "size."
+            )
+        )
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setAccessibleName(tr("Faces"))
@@ -675,13 +683,13 @@ class ThumbnailGrid(QAbstractScrollArea):
         elif place is not None and key == Qt.Key.Key_Space:
             self._anchor = self._current
             self.select.emit(self._ids[place : place + 1], Mode.TOGGLE)
-        elif place is not None and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_E) and not modifiers:
+        elif place is not None and (enters(event) or pressed(event, "view.loupe")):
             self.open_face.emit(int(self._ids[place]))
-        elif key == Qt.Key.Key_A and modifiers == MODIFIERS.ControlModifier:
+        elif pressed(event, "select.all"):
             self.select_all()
-        elif key == Qt.Key.Key_I and modifiers == MODIFIERS.ControlModifier:
+        elif pressed(event, "select.invert"):
             self.invert()
-        elif key == Qt.Key.Key_Escape and len(self._selection):
+        elif pressed(event, "select.none") and len(self._selection):
             self.clear()
         else:
             super().keyPressEvent(event)

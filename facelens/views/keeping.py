@@ -37,7 +37,7 @@ MANY = 50_000  # faces whose paths are not looked up in the window's thread
 KINDS = "FaceLens (*.facelens)"
 # What of the workspace is in the file and is changed by hand.
 KEPT = frozenset((*FIELDS, "galleries", "tables", "excluded", "selection", "models", "query", "queries"))
-KEPT |= {"annotations", "subsets"}
+KEPT |= {"annotations", "subsets", "identity_edits"}
 
 
 @dataclass(frozen=True)

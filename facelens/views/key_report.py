@@ -26,6 +26,7 @@ class KeyReport(QWidget):
         self.tree.setColumnCount(2)
         self.tree.setHeaderHidden(True)
         self.tree.setAccessibleName(tr("Key report"))
+        self.tree.setWhatsThis(tr("Which weights of the file belong where in the architecture, and what is left over."))
         self.tree.setMinimumHeight(150)
         self.tree.header().setStretchLastSection(False)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)

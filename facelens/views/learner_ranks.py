@@ -43,6 +43,8 @@ class LearnerRanks(PaintedFaces):
         self._by_key = False
         self.setMinimumHeight(130)
         self.setAccessibleName(tr("Rank of the current face in every learner"))
+        words = tr("The rank at which each learner finds this person. A click or Enter makes a learner current.")
+        self.setWhatsThis(words)
 
     def show_learners(self, found: Learners) -> None:
         """Other learners."""

@@ -35,6 +35,7 @@ class LeftOut(QWidget):
         self.list = QListWidget()
         self.list.setMinimumHeight(120)
         self.list.setAccessibleName(tr("Pictures left out"))
+        self.list.setWhatsThis(tr("Pictures that have no vector, and why. Enter or a double click looks at one."))
         self.list.itemActivated.connect(lambda item: self.look.emit(int(item.data(Qt.ItemDataRole.UserRole))))
         self.csv = QPushButton(tr("Export as CSV…"))
         self.csv.setToolTip(tr("Path and reason of each picture that was left out"))

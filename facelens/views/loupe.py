@@ -13,6 +13,7 @@ from facelens.images.faceset import FaceSet, Rows
 from facelens.session.annotations import FLAGGED, REJECTED, Annotations
 from facelens.views import icons, marks, theme
 from facelens.views.controls import draw_text, label, text_width, tool_button, vertical_rule
+from facelens.views.shortcuts import keyed, pressed
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import tr
 
@@ -284,6 +285,9 @@ class _Keys(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         keys = Qt.Key
+        if pressed(event, "view.grid") or pressed(event, "select.none"):
+            self.closed.emit()
+            return
         if event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier):
             super().keyPressEvent(event)
             return
@@ -292,8 +296,6 @@ class _Keys(QWidget):
                 self.step.emit(-1)
             case keys.Key_Right | keys.Key_Down | keys.Key_PageDown:
                 self.step.emit(1)
-            case keys.Key_Escape | keys.Key_G:
-                self.closed.emit()
             case keys.Key_F:
                 self.fit()
             case keys.Key_Z:
@@ -327,6 +329,12 @@ class Loupe(_Keys):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Loupe"))
+        self.setWhatsThis(
+            tr(
+                "One face, large. Arrows go to the next one, the wheel zooms at the pointer, middle drag moves the "
+                "picture; F fits, Z shows real pixels, L landmarks."
+            )
+        )
         self._picture = Picture(thumbnails)
         self._thumbnails = thumbnails
         self._spoken = ""
@@ -359,7 +367,8 @@ class Loupe(_Keys):
             button.clicked.connect(lambda *_, slot=slot: slot())
             row.addWidget(button)
         row.addWidget(self._points)
-        close = tool_button("close", tr("Back to the grid (Esc)"), size=14)
+        close = tool_button("close", tr("Back to the grid"), size=14)
+        keyed(close, "view.grid", tr("Back to the grid"))
         close.clicked.connect(self.closed)
         row.addWidget(close)
         column = QVBoxLayout(self)
@@ -429,6 +438,12 @@ class Compare(_Keys):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Compare"))
+        self.setWhatsThis(
+            tr(
+                "Two to four selected faces side by side; zooming and moving one moves all. The wheel zooms at the "
+                "pointer, middle drag moves; F fits, Z shows real pixels, L landmarks."
+            )
+        )
         self._pictures: list[Picture] = []
         self._names: list[_Caption] = []
         self._holders: list[QWidget] = []

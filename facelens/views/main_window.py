@@ -21,7 +21,6 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QMainWindow,
     QMenu,
     QMessageBox,
@@ -62,6 +61,7 @@ from facelens.views.preview import ImportPreview
 from facelens.views.shortcuts import keyed, shortcuts
 from facelens.views.stage import Stage
 from facelens.views.thumbnails import Thumbnails
+from facelens.views.tool_strip import LayoutSwitch, ToolStrip
 from facelens.views.what_is import WhatIs
 from facelens.words import escaped, plural, tr
 
@@ -80,11 +80,13 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
 FACE_MENU = (
     ("view.loupe", "view.compare"),
     ("mark.flag", "mark.reject", "mark.unflag", "mark.tag"),
+    ("identity.name", "identity.rename", "identity.back"),
     ("select.identity", "faces.copy_paths", "faces.exclude"),
     ("figure.export", "data.export"),
 )
 AT_THE_FOOT = ("projection",)  # pages that open under the stage, not at its side
 FOOT = 206  # px, of a page there
+NARROW = 1000  # px of the window
 LONGEST = 60  # letters of what would be undone
 PROGRESS_DELAY = 600  # ms before a job is worth a bar in the status line
 
@@ -308,19 +310,17 @@ class MainWindow(QMainWindow):
         self.find_button.clicked.connect(lambda: self.act("palette.open"))
         self.theme_button = tool_button("moon", tr("Switch between light and dark"))
         self.theme_button.clicked.connect(self._on_theme_button)
+        self.switch = LayoutSwitch(self.layouts, [self.actions_by_id[f"layout.{name}"] for name in LAYOUTS])
         # One widget with a layout of its own: a tool bar's own layout knows no exact heights.
-        strip = QWidget()
-        strip.setFixedHeight(40)
-        line = QHBoxLayout(strip)
-        line.setContentsMargins(8, 0, 8, 0)
-        line.setSpacing(7)
+        self.strip = strip = ToolStrip()
+        line = strip.line
         for part in (
             self._tool("gallery.open", "open"),
             self._tool("workspace.save", "save"),
             self._tool("history.undo", "undo"),
             self._tool("history.redo", "redo"),
             vertical_rule(),
-            self.layouts,
+            self.switch,
         ):
             line.addWidget(part)
         line.addStretch(1)
@@ -337,6 +337,7 @@ class MainWindow(QMainWindow):
             layout.setContentsMargins(0, 0, 0, 0)
         bar.setFixedHeight(42)
         bar.addWidget(strip)
+        strip.folds = (self._fold_find, self.switch.fold)
         self.toolbar = bar
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, bar)
 
@@ -452,6 +453,7 @@ class MainWindow(QMainWindow):
         self.actions_by_id["figure.pseudonyms"].setChecked(settings.pseudonyms)
         self.actions_by_id["figure.blur"].setChecked(settings.blur)
         self.layouts.set_value(self.layout_name)
+        self.switch.set_words(tr(self.layout_name.capitalize()))
         icons.dress(self.theme_button, "sun" if theme.current().dark else "moon", 16)
 
     def _on_theme_button(self) -> None:
@@ -507,7 +509,13 @@ class MainWindow(QMainWindow):
             chip.refresh()
             chip.setVisible(known)
         self.swap_button.setVisible(known)
-        self.find_button.setMinimumWidth(200 if known else 330)
+        self.strip.fit()
+
+    def _fold_find(self, small: bool) -> None:
+        """The field that opens the palette: its words, or one of them."""
+        scarce = bool(self.store.workspace.model_names) or self.width() < NARROW
+        self.find_button.setText(tr("Find") if small else tr("Find a face, an identity or a command"))
+        self.find_button.setMinimumWidth(90 if small else 270 if scarce else 330)
 
     def _show_subtitles(self) -> None:
         for word, panel in self.dock_panels.items():

@@ -20,10 +20,11 @@ from facelens.views.picking import Array, Index, Places
 from facelens.views.theme import Theme
 
 Floats = NDArray[np.float32]
-ORIGINAL, AUGMENTED, SAME, GAINED, LOST = range(5)  # what a mark means
+ORIGINAL, AUGMENTED, UNSEARCHED, SAME, GAINED, LOST = range(6)  # what a mark means
 MARKS = {  # in the order they are drawn: shape, and its size beside a disc of an original
     ORIGINAL: ("disc", 1.0),
     AUGMENTED: ("triangle", 1.0),
+    UNSEARCHED: ("hollow", 0.8),
     SAME: ("disc", 0.8),
     GAINED: ("up", 1.35),
     LOST: ("down", 1.35),
@@ -31,6 +32,7 @@ MARKS = {  # in the order they are drawn: shape, and its size beside a disc of a
 INKS = {  # where faces have no colours of their own
     ORIGINAL: "text3",
     AUGMENTED: "text3",
+    UNSEARCHED: "text3",
     SAME: "text3",
     GAINED: "good",
     LOST: "bad",

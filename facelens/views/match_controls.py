@@ -46,7 +46,8 @@ class MatchControls(QWidget):
             self.weights.button(key).setToolTip(tr(WEIGHT_WORDS[key][1]))
         self.weights.changed.connect(lambda _: self.planned.emit({"weights": self.weights.value()}))
         self.grid = self._combo(tr("Grid"), tr("How finely faces are cut into patches"))
-        self.grid.activated.connect(lambda _: self.planned.emit(dict(zip(("layer", "grid"), self.grid.currentData()))))
+        self._grids: list[tuple[str, object]] = []  # layer and grid, row by row of that list
+        self.grid.activated.connect(lambda i: self.planned.emit(dict(zip(("layer", "grid"), self._grids[i]))))
         self.solver = self._combo(tr("Solver"), tr("How the plan is found"))
         for key in SOLVERS:
             self.solver.addItem(tr(SOLVER_WORDS[key][0]), key)
@@ -135,9 +136,12 @@ class MatchControls(QWidget):
         with QSignalBlocker(self.epsilon):
             self.epsilon.setValue(plan.epsilon)
         self.epsilon_row.setVisible(plan.solver != "exact")
-        choices = [(choice.label, (choice.layer, choice.grid)) for choice in grids(seen)] if seen is not None else []
+        choices = list(grids(seen)) if seen is not None else []
         names = [(name, name) for name in workspace.features if workspace.has_patches(name)]
-        self._fill(self.grid, choices, (plan.layer, plan.grid))
+        self._grids = [(choice.layer, choice.grid) for choice in choices]
+        asked = (plan.layer, plan.grid)
+        place = self._grids.index(asked) if asked in self._grids else 0
+        self._fill(self.grid, [(choice.label, i) for i, choice in enumerate(choices)], place)
         self._fill(self.model, names, plan.model)
         self.model_row.setVisible(len(names) > 1)
         self.solver.setCurrentIndex(self.solver.findData(plan.solver))

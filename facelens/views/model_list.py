@@ -56,6 +56,7 @@ class ModelList(QListWidget):
         self.setMouseTracking(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(tr("Loaded models"))
+        self.setWhatsThis(tr("A click shows the card of a model, its key report and its vectors."))
         self.currentItemChanged.connect(self._on_current)
 
     def fill(self, workspace: Workspace, chosen: str) -> None:

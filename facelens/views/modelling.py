@@ -434,7 +434,7 @@ class Modelling:
     def _still(self, faces: FaceSet, found: Inspection | None = None) -> bool:
         """Whether the gallery and the model are the ones a job was asked for."""
         now = self.desk.workspace
-        same = now.faces is not None and (now.faces.root, now.faces.digest) == (faces.root, faces.digest)
+        same = now.faces is not None and now.faces.pictures == faces.pictures
         return same and (found is None or found in now.models)
 
     def look_up_all(self) -> None:

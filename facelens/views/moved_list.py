@@ -24,6 +24,7 @@ from facelens.views.grid import band_mode
 from facelens.views.hover import Line
 from facelens.views.painted_rows import ENTER, KEYS, PaintedRows
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import pressed
 from facelens.words import escaped, number, plural, tr
 
 ROW, SIDE, EDGE = 38, 30, 10  # px of a row, of the face in it, left and right
@@ -34,7 +35,7 @@ class MovedList(PaintedRows):
     """See the module's words."""
 
     head = 22
-    keys = (KEYS.Key_E,)
+    commands = ("view.loupe",)
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -50,6 +51,12 @@ class MovedList(PaintedRows):
         self.bar.setAccessibleName(tr("Scroll the groups"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Who moved most"))
+        self.setWhatsThis(
+            tr(
+                "Who moved most from old to new, by the mean way of their faces. A click selects the group; Shift "
+                "adds, Alt takes away. Up and down walk, Enter selects."
+            )
+        )
 
     def show_moved(self, found: Projection | None, labels: Labels | None, *, people: bool = True) -> None:
         """Groups of the faces of a map with two models, by names (N,) in its order, which may be those of `people`."""
@@ -182,7 +189,7 @@ class MovedList(PaintedRows):
             self.update()
         elif key in (*ENTER, KEYS.Key_Space) and self._cursor >= 0:
             self._choose(self._cursor, band_mode(event.modifiers()))
-        elif key == KEYS.Key_E and self._cursor >= 0:
+        elif pressed(event, "view.loupe") and self._cursor >= 0:
             self.open_face(int(self.group(self._cursor)[0]))
         else:
             super().keyPressEvent(event)

@@ -38,6 +38,13 @@ ERASED = 0.7  # of the brush: dabs whose middle lies so near are taken off
 ARROWS = {
     Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
 }  # fmt: skip
+TIPS = {
+    "brush": "Cover the query by hand",
+    "mask": "A mask over mouth and nose",
+    "sunglasses": "Dark glasses over the eyes",
+    "crop70": "The edges are cut off",
+    "blocks": "Blocks at places drawn by chance",
+}
 ERASERS = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
 SIZES = {Qt.Key.Key_Plus: 1.15, Qt.Key.Key_Equal: 1.15, Qt.Key.Key_Minus: 1 / 1.15}
 
@@ -64,6 +71,9 @@ class CanvasView(QWidget):
         self._erases = False
         self._by_key = False
         self.setAccessibleName(tr("Query to paint on"))
+        self.setWhatsThis(
+            tr("Drag covers, Shift uncovers, the wheel sizes the brush. Arrows move it, Space covers, Del uncovers.")
+        )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.BlankCursor)
@@ -271,6 +281,8 @@ class OcclusionCanvas(QWidget):
         kinds = [("brush", tr("Brush")), ("mask", tr("Mask")), ("sunglasses", tr("Sunglasses")),
                  ("crop70", tr("Crop")), ("blocks", tr("Blocks"))]  # fmt: skip
         self.kind = Segmented(kinds, label=tr("What is painted"))
+        for key, words in TIPS.items():
+            self.kind.button(key).setToolTip(tr(words))
         self.view = CanvasView()
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, 100)
@@ -386,6 +398,8 @@ class OcclusionCanvas(QWidget):
             self.slider.setValue(round(100 * place))
         self._named.setText(tr("Size") if brushing else tr("Strength"))
         self.slider.setAccessibleName(tr("Size of the brush") if brushing else tr("Strength"))
+        sized = tr("How much of the width the brush covers")
+        self.slider.setToolTip(sized if brushing else tr("How much of it is painted, 0 to 100 %"))
         share = 2 * self.view.radius if brushing else strength
         self._value.setText(tr("{share} %", share=f"{100 * share:.0f}"))
         self.again.setVisible(not brushing)

@@ -47,6 +47,12 @@ class OcclusionRows(QWidget):
         self._under = -1
         self._by_key = False
         self.setAccessibleName(tr("Same query, other occlusions"))
+        self.setWhatsThis(
+            tr(
+                "Where the first right face stands before and after the second stage, a row for each occlusion. A "
+                "click or Enter paints it on the query, or takes it off."
+            )
+        )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

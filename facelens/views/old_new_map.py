@@ -2,7 +2,8 @@
 other with a line from old to new. A slider moves the faces from there to here.
 
 Lines lead to where a face is in the other map; the face that is pointed at is ringed in both. Where it is known what
-became of the faces, triangles up were gained, down lost, small dots are the same; a click in the legend selects them.
+became of the faces, triangles up were gained, down lost, small dots are the same, hollow ones did not search; a click
+in the legend selects them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from facelens.analyses.flips import GAINED, LOST, SAME
+from facelens.analyses.flips import GAINED, LOST, SAME, UNSEARCHED
 from facelens.analyses.projection import Projection
 from facelens.images.faceset import FaceSet, Ids
 from facelens.session.selection import Selection
@@ -34,16 +35,19 @@ CHANGES = (  # in the order of the legend: what became of faces, mark, token of 
     (GAINED, "up", "good", "gained"),
     (LOST, "down", "bad", "lost"),
     (SAME, "dot", "text3", "same"),
+    (UNSEARCHED, "hollow", "text3", "not searched"),
 )
 NARROW = 440  # px under which two maps side by side would say nothing
 
 
 def changed_entries(change: NDArray[np.integer]) -> list[tuple[str, Entry]]:
-    """What a legend says of faces (N,) that were gained, lost or stayed the same: mark and entry of each kind."""
-    now = theme.current()
-    return [
-        (mark, Entry(tr(words), now.q(token), np.flatnonzero(change == kind))) for kind, mark, token, words in CHANGES
-    ]
+    """What a legend says of what became of faces (N,): mark and entry of each kind."""
+    now, found = theme.current(), []
+    for kind, mark, token, words in CHANGES:
+        places = np.flatnonzero(change == kind)
+        if kind != UNSEARCHED or len(places):
+            found.append((mark, Entry(tr(words), now.q(token), places)))
+    return found
 
 
 class ChangeLegend(QWidget):
@@ -59,9 +63,16 @@ class ChangeLegend(QWidget):
         self._row.setContentsMargins(6, 0, 6, 0)
         self._row.setSpacing(6)
         self._row.addStretch(1)
+        self._shown: tuple[Ids, NDArray[np.integer] | None] | None = None
+        theme.themes.changed.connect(self._on_theme_changed)
+
+    def _on_theme_changed(self) -> None:
+        if self._shown is not None:
+            self.show_change(*self._shown)  # in the colours of the theme
 
     def show_change(self, ids: Ids, change: NDArray[np.integer] | None) -> None:
         """Of these faces; None: nothing is known."""
+        self._shown = ids, change
         for old in self.entries:
             self._row.removeWidget(old)
             old.hide()

@@ -102,7 +102,7 @@ class Opening:
             faces, source = replace(faces, name=tr("Sample gallery")), replace(source, name=tr("Sample gallery"))
         if add and before is not None:
             try:
-                faces = tasks.joined(before, faces)
+                faces = tasks.joined(before.named(before.original), faces)
             except InputError as error:
                 then(error.message) if then is not None else self.desk.notify(error)
                 return
@@ -138,7 +138,8 @@ class Opening:
 
     def _said(self) -> dict[str, object]:
         workspace = self.desk.workspace
-        return {"annotations": workspace.annotations, "subsets": workspace.subsets}
+        kept = ("annotations", "subsets", "identity_edits")
+        return {name: getattr(workspace, name) for name in kept}
 
     def open_queries(self, path: Path, *, options: Mapping[str, str] | None = None) -> None:
         """Search the open gallery for the faces of the one at `path`."""
@@ -163,7 +164,7 @@ class Opening:
         from facelens.session.match_queries import first
 
         now = self.desk.workspace.faces
-        if now is None or (now.root, now.digest) != (of.root, of.digest):
+        if now is None or now.pictures != of.pictures:
             return  # another gallery was opened meanwhile
         if isinstance(job.error, NeedsChoice):
             self._choose(job.error, lambda options: self.open_queries(path, options=options))
@@ -201,7 +202,7 @@ class Opening:
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         workspace = self.desk.workspace
-        if job.state is not State.DONE or workspace.faces is None or workspace.faces.digest != of.digest:
+        if job.state is not State.DONE or workspace.faces is None or workspace.faces.pictures != of.pictures:
             return
         protocol = job.result
         assert isinstance(protocol, Protocol) and protocol.pairs is not None
@@ -232,7 +233,7 @@ class Opening:
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
         faces = self.desk.workspace.faces
-        if job.state is not State.DONE or faces is None or faces.digest != of.digest:
+        if job.state is not State.DONE or faces is None or faces.pictures != of.pictures:
             return
         found: tasks.Scores = job.result  # type: ignore[assignment]
         report = found.report
@@ -268,7 +269,7 @@ class Opening:
         workspace = self.desk.workspace
         if job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
-        if job.state is not State.DONE or workspace.faces is None or workspace.faces.digest != checked.digest:
+        if job.state is not State.DONE or workspace.faces is None or workspace.faces.pictures != checked.pictures:
             return
         self.desk.thumbnails.recheck(workspace.faces)
         diagnosis = job.result

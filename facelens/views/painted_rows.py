@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 from facelens.views.grid import SCROLL_BAR
 from facelens.views.painted import PaintedFaces
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import pressed
 
 KEYS = Qt.Key
 MOVES = (KEYS.Key_Up, KEYS.Key_Down, KEYS.Key_PageUp, KEYS.Key_PageDown, KEYS.Key_Home, KEYS.Key_End)
@@ -20,6 +21,7 @@ class PaintedRows(PaintedFaces):
 
     head, foot = 24, 0  # px over the rows and under them
     keys: tuple[Qt.Key, ...] = ()  # letters that mean something here, whatever they do in the window
+    commands: tuple[str, ...] = ()  # commands of the window that are done here, on the row of the keyboard
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -99,9 +101,13 @@ class PaintedRows(PaintedFaces):
         steps = dict(zip(MOVES, (-1, 1, -page, page, -last, last)))
         return 0 if place is None else min(max(place + steps[key], 0), last)
 
+    def _listens(self, event: QKeyEvent) -> bool:
+        own = event.key() in self.keys and not event.modifiers()
+        return own or any(pressed(event, id) for id in self.commands)
+
     def event(self, event: QEvent) -> bool:
         overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and event.key() in self.keys and not event.modifiers():  # type: ignore[attr-defined]
+        if overrides and self._listens(event):  # type: ignore[arg-type]
             event.accept()
             return True
         return super().event(event)

@@ -51,6 +51,7 @@ class PairList(QAbstractScrollArea):
         self._hover = -1
         self._empty = ("", "")
         self.setAccessibleName(tr("Listed pairs"))
+        self.setWhatsThis(tr("The pairs behind what was clicked, worst first. Arrows walk the list, Enter compares."))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

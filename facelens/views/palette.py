@@ -162,6 +162,7 @@ class Palette(QFrame):
         self.entries: list[Entry] = []  # row by row; none lies in the list itself: Qt would let go of it once too often
         self.list.setItemDelegate(_Line(self.list, self.entries))
         self.list.setAccessibleName(tr("Matches"))
+        self.list.setWhatsThis(tr("Commands, identities and pictures that fit; what cannot be used says why."))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.itemClicked.connect(lambda _: self._run())
         column = QVBoxLayout(self)

@@ -35,6 +35,7 @@ from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
 from facelens.views.part_map import PartMap
 from facelens.views.part_values import PartValues
+from facelens.views.shortcuts import enters, pressed
 from facelens.words import plural, tr
 
 LEAST, MOST = 40, 208  # px; sides of a face and of its map
@@ -163,6 +164,13 @@ class PartFaces(PaintedFaces):
         self._bar.hide()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Selected faces"))
+        self.setWhatsThis(
+            tr(
+                "Each face with a map beside it: a cell for each part, bright where its value is high. A click on a "
+                "face looks at it, on a cell makes that part the current one. Arrows move, Enter opens, Delete takes "
+                "out, [ and ] walk the parts."
+            )
+        )
 
     # What is shown
 
@@ -556,7 +564,7 @@ class PartFaces(PaintedFaces):
             self._act(int(self.ids[target]), MODIFIERS.NoModifier)
         elif step is not None and self._shown is not None:
             self.part_chosen.emit(min(max(self._part + step, 0), self._shown.parts - 1))
-        elif key == Qt.Key.Key_Escape and len(self._selected):
+        elif pressed(event, "select.none") and len(self._selected):
             self.choose(np.zeros(0, np.int64), Mode.REPLACE)
         elif place is None or current is None:
             super().keyPressEvent(event)
@@ -564,7 +572,7 @@ class PartFaces(PaintedFaces):
             self.choose(np.array([current]), Mode.TOGGLE)
         elif key == Qt.Key.Key_Delete and len(self._selected):
             self._take_out(place)
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_E) and not event.modifiers():
+        elif enters(event) or pressed(event, "view.loupe"):
             self.open_face(current)
         else:
             super().keyPressEvent(event)

@@ -41,6 +41,7 @@ from facelens.views.hover import DELAY, FACE, HoverCard, Line, paint_tag
 from facelens.views.panel import Desk
 from facelens.views.part_menu import OrderMenu
 from facelens.views.part_table import CELL, FOOT, GAP, HEAD, LEFT, MEAN, ROW, SIDE, By, Seats, Table, gaps
+from facelens.views.shortcuts import enters, pressed
 from facelens.words import plural, tr
 
 KEY, KEY_LEAST, KEY_MOST = 9, 56, 170  # px of the colour key
@@ -85,6 +86,13 @@ class PartMatrix(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Faces by parts"))
+        self.setWhatsThis(
+            tr(
+                "A row for each face, a cell for each part. A click selects the face and makes the part the current "
+                "one, on a head it sorts. Up and down walk the faces, left and right the parts, Space selects, Enter "
+                "opens."
+            )
+        )
         self.viewport().setAccessibleName(tr("Faces by parts"))
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -675,9 +683,9 @@ class PartMatrix(QAbstractScrollArea):
         elif place is not None and key == KEYS.Key_Space:
             self._anchor = self._selection.current
             self.select.emit(np.array([self._face(place)]), Mode.TOGGLE)
-        elif place is not None and key in (KEYS.Key_Return, KEYS.Key_Enter, KEYS.Key_E) and not modifiers:
+        elif place is not None and (enters(event) or pressed(event, "view.loupe")):
             self.open_face.emit(self._face(place))
-        elif key == KEYS.Key_Escape and len(self._selection):
+        elif pressed(event, "select.none") and len(self._selection):
             self.select.emit(np.zeros(0, np.int64), Mode.REPLACE)
         else:
             super().keyPressEvent(event)

@@ -40,6 +40,7 @@ from facelens.views.hover import Line, paint_tag
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
 from facelens.views.part_values import PartValues
+from facelens.views.shortcuts import pressed
 from facelens.words import number, plural, tr
 
 LEFT, RIGHT, TOP, BOTTOM = 92, 8, 6, 8  # px; words of the rows, ground
@@ -145,6 +146,13 @@ class PartSpread(PaintedFaces):
         self._bar.hide()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Distribution of each part"))
+        self.setWhatsThis(
+            tr(
+                "How each part is spread over the faces, with the faces at its two ends. A click makes a part the "
+                "current one, in the distribution it selects the faces of that value. Left and right walk the parts, "
+                "up and down the faces, the page keys the values."
+            )
+        )
 
     # What is shown
 
@@ -501,7 +509,7 @@ class PartSpread(PaintedFaces):
             self._walk_faces(1 if key == keys.Key_Down else -1)
         elif key in (keys.Key_PageUp, keys.Key_PageDown):
             self._walk_bins(1 if key == keys.Key_PageDown else -1)
-        elif self._place != DISTRIBUTION and (accept or key == keys.Key_E):
+        elif self._place != DISTRIBUTION and (accept or pressed(event, "view.loupe")):
             self.open_face(self.ends(self._part)[self._place])
         elif accept and self._bin is not None:
             self.select.emit(self.faces_of(self._part, self._bin), band_mode(event.modifiers()))

@@ -96,6 +96,12 @@ class PlanExplorer(QWidget):
         self._empty = EmptyState("compare", "")
         self._empty.setParent(self)
         self.setAccessibleName(tr("Transport plan"))
+        self.setWhatsThis(
+            tr(
+                "What each patch of the query is matched with. The patch under the pointer is outlined in every view "
+                "and its mass fans out; a click keeps it. Arrows walk the patches, Tab goes from view to view."
+            )
+        )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)

@@ -44,6 +44,7 @@ from PySide6.QtWidgets import QWidget
 from facelens.figures.scales import Array, forward
 from facelens.views.overlay import Overlay
 from facelens.views.series import Axis, Band, Bars, Mark, Point, Series, Zone
+from facelens.words import tr
 
 __all__ = ["Axis", "Band", "Bars", "Chart", "Mark", "Point", "Series", "Zone"]
 
@@ -75,6 +76,12 @@ class Chart(Overlay):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(x, y, name=name, parent=parent)
+        self.setWhatsThis(
+            tr(
+                "What is under the pointer says more; a click picks it, where something is behind it. A line with a "
+                "handle is dragged, or moved by the arrow keys. The wheel zooms, middle drag pans, F shows everything."
+            )
+        )
         self._brushable = brush  # None: where there are bars
         self._movable = movable  # whether the line can be
         self._press: QPointF | None = None

@@ -46,6 +46,7 @@ class ImportPreview(QDialog):
         table.horizontalHeader().setStretchLastSection(True)
         table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         table.setAccessibleName(tr("First rows of the file"))
+        table.setWhatsThis(tr("The first rows, as they are read; choose above what the columns are."))
         for i, row in enumerate(preview.rows):
             for k, value in enumerate(row[: len(preview.header)]):
                 table.setItem(i, k, QTableWidgetItem(escaped(str(value))))

@@ -262,6 +262,9 @@ def mark(shape: str, colour: QColor, ratio: float) -> QPixmap:
         painter.setBrush(colour)
         tip, base = (1.8, 10) if shape == "up" else (10.2, 2)
         painter.drawPolygon(QPolygonF([QPointF(6, tip), QPointF(10.6, base), QPointF(1.4, base)]))
+    elif shape == "hollow":
+        painter.setPen(QPen(colour, 1.2))
+        painter.drawEllipse(QPointF(6, 6), 2.4, 2.4)
     elif shape == "dot":
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)

@@ -82,6 +82,13 @@ class ProjectionMap(Cloud):
         self._later = Later(self)
         self._later.done.connect(self._on_painted)
         self.setAccessibleName(tr("Map of the faces"))
+        self.setWhatsThis(
+            tr(
+                "A dot for each face, near each other where the vectors are alike. A click selects, a drag draws a "
+                "lasso or a rectangle; Shift adds, Alt takes away. The wheel zooms, middle drag pans, F shows "
+                "everything, arrows walk from face to face."
+            )
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420)
@@ -221,8 +228,8 @@ class ProjectionMap(Cloud):
 
     def _mark(self) -> None:
         if self._kinds is not None:
-            meaning = np.array([map_scene.SAME, map_scene.GAINED, map_scene.LOST], np.int8)  # [-1]: lost
-            self._marks = meaning[self._kinds]
+            kinds = (map_scene.SAME, map_scene.GAINED, map_scene.UNSEARCHED, map_scene.LOST)  # [-1]: lost
+            self._marks = np.array(kinds, np.int8)[self._kinds]
         else:
             self._marks = np.where(self._augmented, map_scene.AUGMENTED, map_scene.ORIGINAL).astype(np.int8)
         self._paint_anew()

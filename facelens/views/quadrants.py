@@ -24,6 +24,7 @@ from facelens.views.grid import value_text
 from facelens.views.hover import Line
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import pressed
 from facelens.words import number, plural, tr
 
 SETTLE = 150  # ms without another limit until pictures are asked for
@@ -136,6 +137,13 @@ class Quadrants(PaintedFaces):
         self._plan = Plan.make(self.width(), self.height(), quiet=False)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Uncertainty and correctness"))
+        self.setWhatsThis(
+            tr(
+                "Faces by sure or unsure, right or wrong. A click on a card selects all its faces, on a face looks at "
+                "it; a double click compares a wrong one with the face that got in the way. Arrows walk, Enter selects "
+                "or compares."
+            )
+        )
 
     # What is shown
 
@@ -500,7 +508,7 @@ class Quadrants(PaintedFaces):
             self._open(*self._cursor)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self._act(*self._cursor)
-        elif key == Qt.Key.Key_E and place != CARD:
+        elif pressed(event, "view.loupe") and place != CARD:
             self.open_face(int(self.shown((row, column))[place]))
         else:
             super().keyPressEvent(event)

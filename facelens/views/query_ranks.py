@@ -59,6 +59,12 @@ class QueryRanks(PaintedRows):
         self.bar.setAccessibleName(tr("Scroll the queries"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("All queries"))
+        self.setWhatsThis(
+            tr(
+                "The rank of the first right face of every query, before and after. A click searches for a query, a "
+                "click on a head sorts, R turns the order round. Up and down walk, left and right choose the column."
+            )
+        )
 
     @property
     def painted_faces(self) -> FaceSet | None:

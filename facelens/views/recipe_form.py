@@ -88,6 +88,7 @@ class RecipeForm(QWidget):
         head.addWidget(self.about)
         self.text = Editor()
         self.text.setAccessibleName(tr("Text of the recipe"))
+        self.text.setWhatsThis(tr("The recipe as TOML; form and text say the same. What cannot be read is marked."))
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(TYPED)

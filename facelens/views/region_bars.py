@@ -90,6 +90,12 @@ class RegionBars(QWidget):
         self.under = -1  # where the pointer or the keyboard is
         self._by_key = False
         self.setAccessibleName(tr("EMD by region"))
+        self.setWhatsThis(
+            tr(
+                "What each region of the face adds to the distance, beside another face; the bars add up. Under the "
+                "pointer, or with up and down, a row says more and its patches light up."
+            )
+        )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -16,6 +16,7 @@ import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFileDialog
 
+from facelens.errors import FaceLensError
 from facelens.images import readers
 from facelens.session import archive, match_queries, shelf
 from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place, Vectors
@@ -36,6 +37,7 @@ class Missing:
 
     what: Gallery | Model
     why: str
+    queries: bool = False  # a gallery whose faces are searched for
 
     @property
     def path(self) -> Path:
@@ -80,6 +82,9 @@ class Reopening:
         self._run([*steps, self._wait])
 
     def _run(self, steps: list[Callable[[], None]]) -> None:
+        if self.under_way and self._left:  # two things were located one after the other: the second waits for the first
+            self._left = [*(step for step in self._left if step != self._wait), *steps]
+            return
         self.under_way, self._left = True, steps
         self._since = max((job.number for job in self.desk.jobs.jobs), default=0)
         self._next()
@@ -119,6 +124,7 @@ class Reopening:
             **{name: getattr(found, name) for name in ("fields", "excluded", "selected", "current", "pair", "query")},
             annotations=found.annotations,
             subsets=found.subsets,
+            identities=found.identities,
         )
         of_gallery = self._open_tables, self._open_queries, self._open_vectors
         self._left = [step for step in self._left if step not in of_gallery]
@@ -159,7 +165,7 @@ class Reopening:
                 self.lost, self.kept = told.lost, replace(self.kept, excluded=told.gone)
                 excluded = np.union1d(told.excluded, self.desk.workspace.excluded)  # the doctor may have been quicker
                 marked = {"annotations": told.annotations, "subsets": told.subsets}
-                self._put(excluded=excluded, selection=told.selection, **marked)
+                self._put(excluded=excluded, selection=told.selection, identity_edits=told.identities, **marked)
             self._next()
 
         self.desk.jobs.submit(request, then=then)
@@ -202,7 +208,11 @@ class Reopening:
     def _open_queries(self) -> None:
         one, faces = self.found.queries, self.desk.workspace.faces
         root = one.options.get("root") if one is not None else None
-        if one is None or faces is None or self._why_not(one.place) or (root and not self.may(Path(root))):
+        if one is None or faces is None:
+            self._next()
+            return
+        if why := self._why_not(one.place) or (self._why_not(Place(Path(root))) if root else ""):
+            self._keep_queries(one, why)
             self._next()
             return
         request = Request(
@@ -216,10 +226,19 @@ class Reopening:
 
         def then(job: Job) -> None:
             if job.state is State.DONE and isinstance(job.result, readers.Reading):
-                self._put(queries=job.result.faces)
+                queries = job.result.faces
+                self._put(queries=queries, query=archive.face_of(queries, self.found.query))
+            elif job.state is State.FAILED:
+                known = isinstance(job.error, FaceLensError)
+                self._keep_queries(one, job.error.message if known else tr("It could not be read."))  # type: ignore[union-attr]
             self._next()
 
         self.desk.jobs.submit(request, then=then)
+
+    def _keep_queries(self, one: Gallery, why: str) -> None:
+        """They are said to be missing, and stay in the file."""
+        self.missing.append(Missing(one, why, queries=True))
+        self.kept = replace(self.kept, queries=one, query=self.found.query)
 
     def _load_models(self) -> None:
         self._load(list(self.found.models))
@@ -286,6 +305,9 @@ class Reopening:
         if self.desk.workspace.faces is None and self.found.galleries:
             self._keep_galleries([Missing(self.found.galleries[0], why)])
         here = {one.path for one in self.desk.workspace.models} | {one.place.path for one in self.kept.models}
+        asked, now = self.found.queries, self.desk.workspace
+        if asked is not None and now.faces is not None and now.queries is None and self.kept.queries is None:
+            self._keep_queries(asked, why)
         for one in self.found.models:
             if one.place.path not in here:
                 self._keep_model(Missing(one, why))
@@ -310,7 +332,9 @@ class Reopening:
         else:
             self._put(**{slot: wanted.get(slot, "") for slot in SLOTS if wanted or slot != "model"})
             if now.faces is not None:
-                self._put(**self._plans(), query=archive.face_of(now.query_faces, self.found.query))
+                # A query of a set that is not there may be called like a face of the gallery.
+                here = now.query_faces if self.kept.queries is None else None
+                self._put(**self._plans(), query=archive.face_of(here, self.found.query))
                 self.arrangement = self.found.fields.get("arrangement")
                 self._arrange()
                 if self.arrangement is not None and by_variance(self.arrangement):
@@ -355,8 +379,8 @@ class Reopening:
         galleries = [one for one in self.missing if isinstance(one.what, Gallery)]
         models = [one for one in self.missing if isinstance(one.what, Model)]
         for one in galleries:
-            title = tr("The gallery {name} was not opened", name=_called(one.path))
-            self._offer(title, one.why, self.locate_gallery, one)
+            words = "The query set {name} was not opened" if one.queries else "The gallery {name} was not opened"
+            self._offer(tr(words, name=_called(one.path)), one.why, self.locate_gallery, one)
         if models:
             names = ", ".join(_called(one.path) for one in models[:4]) + (", …" if len(models) > 4 else "")
             title = plural(len(models), "{n} model was not opened", "{n} models were not opened")
@@ -383,7 +407,9 @@ class Reopening:
             name = QFileDialog.getOpenFileName(self.window, title)[0]
         else:
             name = QFileDialog.getExistingDirectory(self.window, title)
-        if name:
+        if name and missing.queries:
+            self.relink_queries(missing, Path(name))
+        elif name:
             self.relink_gallery(missing, Path(name))
 
     def relink_gallery(self, missing: Missing, path: Path) -> None:
@@ -399,6 +425,18 @@ class Reopening:
         self.kept = Archive(unknown=self.found.unknown, layout=self.found.layout, models=self.kept.models)
         self.window.keeping.resume(self)
         self._run([self._open_galleries, self._open_tables, self._open_queries, self._open_vectors, self._wait])
+
+    def relink_queries(self, missing: Missing, path: Path) -> None:
+        """The query set is at `path`."""
+        shelf.trust([path])
+        old = missing.what
+        assert isinstance(old, Gallery)
+        options = {key: said for key, said in old.options.items() if key != "root"}
+        self.found = replace(self.found, queries=replace(old, place=Place(path), options=options))
+        self.kept = replace(self.kept, queries=None, query=None)
+        self.missing, self._whole = [], self._whole and self.under_way
+        self.window.keeping.resume(self)
+        self._run([self._open_queries, self._wait])
 
     def locate_model(self, missing: Missing) -> None:
         """Ask where a model is now; others that are missing are looked for beside it."""
@@ -417,7 +455,7 @@ class Reopening:
                 waiting.append(one)
         shelf.trust([one.place.path for one in models])
         self.kept = replace(self.kept, models=tuple(waiting))
-        self.missing, self._whole = [], False
+        self.missing, self._whole = [], self._whole and self.under_way  # a gallery may be on its way
         self.window.keeping.resume(self)
         self._run([lambda: self._load(models), self._wait])
 

@@ -143,6 +143,7 @@ class RunPage(QWidget):
         self.log.setReadOnly(True)
         self.log.setFont(theme.font(10, mono=True))
         self.log.setAccessibleName(tr("Log of the training"))
+        self.log.setWhatsThis(tr("What the training has said, step by step."))
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.log_frame = Frame(tr("Log"), self.log)
         self.copy = self.log_frame.header.add_button(

@@ -18,6 +18,7 @@ from facelens.session.selection import Selection
 from facelens.views import theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import DELAY, FACE, HoverCard
+from facelens.views.shortcuts import pressed
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import escaped, number, plural, tr
 
@@ -48,6 +49,12 @@ class SameClassView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("The same people by the old model and its upgrades"))
+        self.setWhatsThis(
+            tr(
+                "A ring where the old model has a picture, a disc where the upgrade does, a line between them. A click "
+                "looks at a face, a double click shows it large; arrows walk."
+            )
+        )
         theme.themes.changed.connect(self._on_theme)
 
     def show_class(self, faces: FaceSet | None, found: SameClass | None, *, why: str = "") -> None:
@@ -200,17 +207,17 @@ class SameClassView(QWidget):
 
     def event(self, event: QEvent) -> bool:
         overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and event.key() == Qt.Key.Key_E and not event.modifiers():  # type: ignore[attr-defined]
+        if overrides and pressed(event, "view.loupe"):  # type: ignore[arg-type]
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}
-        key, place = Qt.Key(event.key()), self._place()
-        if self._found is None or not len(self._found.ids) or (key not in steps and key != Qt.Key.Key_E):
+        key, place, large = Qt.Key(event.key()), self._place(), pressed(event, "view.loupe")
+        if self._found is None or not len(self._found.ids) or (key not in steps and not large):
             super().keyPressEvent(event)
-        elif key == Qt.Key.Key_E:
+        elif large:
             if place is not None:
                 self.open_face.emit(int(self._found.ids[place]))
         else:

@@ -68,6 +68,12 @@ class ScatterGround(Cloud):
         self._rings: QImage | None = None
         self._over_line = False
         self.setAccessibleName(tr("Two scores of every face"))
+        self.setWhatsThis(
+            tr(
+                "A dot for each face by two scores. A click selects, a drag selects those inside; Shift adds, Alt "
+                "takes away. The wheel zooms, middle drag pans, F shows everything."
+            )
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(640, 320)

@@ -25,6 +25,7 @@ from facelens.views.painted import STEP
 from facelens.views.painted_rows import ENTER, KEYS, PaintedRows
 from facelens.views.panel import Desk
 from facelens.views.ranking import RIGHT, Ranking
+from facelens.views.shortcuts import pressed
 from facelens.words import number, tr
 
 FLOW = 150  # ms in which ranks move
@@ -86,7 +87,8 @@ class Slopes(PaintedRows):
     select = Signal(object, object)  # ids, Mode
 
     foot = 12
-    keys = (KEYS.Key_E, KEYS.Key_M)
+    keys = (KEYS.Key_M,)
+    commands = ("view.loupe",)
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -106,6 +108,13 @@ class Slopes(PaintedRows):
         self.bar.setAccessibleName(tr("Scroll the shortlist"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Ranks before and after"))
+        self.setWhatsThis(
+            tr(
+                "The shortlist by cosine beside the same by the second stage. A click compares a face with the query, "
+                "Shift+click searches for it. Up and down walk a column, left and right change it, Enter explains, "
+                "Space selects."
+            )
+        )
 
     # What is shown
 
@@ -426,7 +435,7 @@ class Slopes(PaintedRows):
             self._explain(entry)
         elif key == KEYS.Key_Space:
             self.select.emit(np.array([self._face(entry)], np.int64), Mode.TOGGLE)
-        elif key == KEYS.Key_E:
+        elif pressed(event, "view.loupe"):
             self.open_face(self._face(entry))
         else:
             super().keyPressEvent(event)

@@ -29,6 +29,7 @@ from facelens.views.grid import band_mode
 from facelens.views.hover import Line
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import pressed
 from facelens.words import plural, tr
 
 LIMITS = (1, 5, 10, FAR_OFF)  # ranks beyond which all other learners find somebody; the last is the paper's
@@ -105,6 +106,13 @@ class Specialists(PaintedFaces):
         self._seats = Seats.make(self.width(), self.height(), ())
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Faces that one learner alone finds"))
+        self.setWhatsThis(
+            tr(
+                "A row of faces for each learner: those that no other learner finds. A click selects a face, on the "
+                "words at the left all of the row; a double click or Enter compares it with the one that was found. "
+                "Arrows walk."
+            )
+        )
 
     # What is shown
 
@@ -416,7 +424,7 @@ class Specialists(PaintedFaces):
             self._choose_row(row, band_mode(event.modifiers()))
         elif column != HEAD and enter:
             self._open(row, column)
-        elif column != HEAD and key == Qt.Key.Key_E:
+        elif column != HEAD and pressed(event, "view.loupe"):
             self.open_face(int(self.shown(row)[column]))
         else:
             super().keyPressEvent(event)

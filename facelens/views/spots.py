@@ -30,6 +30,7 @@ from facelens.analyses.measure import Measure
 from facelens.views import theme
 from facelens.views.cell_grid import ENTER, note
 from facelens.views.hover import DELAY, WordCard
+from facelens.words import tr
 
 WAYS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 
@@ -52,6 +53,7 @@ class Spots(QWidget):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._show_card)
         self.setAccessibleName(name)
+        self.setWhatsThis(tr("The pointer makes a mark say more. Arrows walk the marks, Enter or a click chooses one."))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)

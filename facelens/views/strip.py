@@ -26,6 +26,7 @@ from facelens.views.grid import SMALL, band_mode, value_text
 from facelens.views.hover import Line
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
+from facelens.views.shortcuts import enters, pressed
 from facelens.words import number, plural, tr
 
 LEAST, FAIR, MOST = 48, 72, 112  # px; sides of a face
@@ -103,6 +104,12 @@ class BandStrip(PaintedFaces):
         self._wheel = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(tr("Faces by value"))
+        self.setWhatsThis(
+            tr(
+                "Faces from low to high, a row for each band of percentiles. A click selects; Ctrl toggles, Shift "
+                "takes the faces up to here, Alt takes away. The wheel and the page keys turn a row over."
+            )
+        )
 
     # What is shown
 
@@ -421,9 +428,9 @@ class BandStrip(PaintedFaces):
         elif key == Qt.Key.Key_Space:
             self._anchor = current
             self.choose(np.array([current]), Mode.TOGGLE)
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_E) and not modifiers:
+        elif enters(event) or pressed(event, "view.loupe"):
             self.open_face(current)
-        elif key == Qt.Key.Key_Escape and len(self.selection):
+        elif pressed(event, "select.none") and len(self.selection):
             self.choose(np.zeros(0, np.int64), Mode.REPLACE)
         else:
             super().keyPressEvent(event)

@@ -257,6 +257,7 @@ class ResultTable(QTableView):
         self.setModel(self.model_)
         self.setItemDelegate(_Cells(self))
         self.setAccessibleName(name)
+        self.setWhatsThis(tr("Arrows walk the table; Enter or a click on a number lists what is behind it."))
         self.setShowGrid(False)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

@@ -281,6 +281,7 @@ QStatusBar::item {{ border: none; }}
 #controlrow {{ background: {t.base}; }}
 #sub {{ font-size: 11px; color: {t.text3}; }}
 #small {{ font-size: 11px; color: {t.text2}; }}
+#edited {{ background: {t.soft}; border-radius: 4px; }}
 #cap {{ font-size: 10px; color: {t.text3}; }}
 #rule {{ background: {t.edge}; border: none; }}
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 4px; padding: 3px;

@@ -88,6 +88,7 @@ class FeedingTrial(Trial):
         self.better: object = None
         self.table = QTableWidget(0, 6)
         self.table.setAccessibleName(tr("Ways of feeding"))
+        self.table.setWhatsThis(tr("A row for each way of feeding, with what it does to the separation."))
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.table.verticalHeader().hide()

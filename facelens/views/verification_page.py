@@ -139,7 +139,6 @@ class VerificationPage(QWidget):
         self.add_far.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.add_far)
         menu.aboutToShow.connect(lambda: self._fill_fars(menu))
-        menu.triggered.connect(lambda action: self.fars_chosen.emit(action.data()))
         self.add_far.setMenu(menu)
         for button in (self.latex, self.add_far):
             button.setFixedHeight(22)
@@ -400,18 +399,20 @@ class VerificationPage(QWidget):
         if self.view is None:
             return
         now = self.view.targets
+
+        def offer(words: str, fars: tuple[float, ...]) -> None:
+            menu.addAction(words).triggered.connect(lambda: self.fars_chosen.emit(fars))
+
         if self.view.live is not None:
             here = float(f"{self.view.live:.1e}")
             if here not in now:
-                menu.addAction(tr("Add {far}, where the line is", far=rate(here))).setData(
-                    tuple(sorted({*now, here}, reverse=True))
-                )
+                offer(tr("Add {far}, where the line is", far=rate(here)), tuple(sorted({*now, here}, reverse=True)))
         for far in MORE_FARS:
             if far not in now:
-                menu.addAction(tr("Add {far}", far=rate(far))).setData(tuple(sorted({*now, far}, reverse=True)))
+                offer(tr("Add {far}", far=rate(far)), tuple(sorted({*now, far}, reverse=True)))
         menu.addSeparator()
         for far in now if len(now) > 1 else ():
-            menu.addAction(tr("Take out {far}", far=rate(far))).setData(tuple(t for t in now if t != far))
+            offer(tr("Take out {far}", far=rate(far)), tuple(t for t in now if t != far))
 
     # -- the head of the tables
 

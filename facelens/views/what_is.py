@@ -197,7 +197,8 @@ def _page_of(widget: QWidget) -> str:
 
 
 def _tip_of(widget: QWidget) -> str:
-    return QTextDocumentFragment.fromHtml(widget.toolTip()).toPlainText().strip() if widget.toolTip() else ""
+    said = widget.toolTip() or widget.whatsThis()  # a painted view has no tooltip, its cards would lie under it
+    return QTextDocumentFragment.fromHtml(said).toPlainText().strip() if said else ""
 
 
 # -- the card

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from facelens.analyses.flips import GAINED, LOST, SAME
+from facelens.analyses.flips import GAINED, LOST, UNSEARCHED
 from facelens.analyses.plan import BACKFILLS, VARIANCE, UpgradePlan
 from facelens.analyses.upgrade import Upgrade, study
 from facelens.errors import Cancelled, InputError
@@ -102,9 +102,9 @@ def test_every_face_knows_its_change(watched: tuple[Upgrade, Watch]) -> None:
     assert found.flips is not None
     lost, gained = (found.flips.searches.ids[places] for places in (found.flips.lost, found.flips.gained))
     asked = np.concatenate([gained[:1], [-5], lost[:1]])
-    assert found.change_of(asked).tolist() == [GAINED, SAME, LOST]
+    assert found.change_of(asked).tolist() == [GAINED, UNSEARCHED, LOST]
     bare = replace(found, flips=None)
-    assert bare.change_of(asked).tolist() == [SAME] * 3
+    assert bare.change_of(asked).tolist() == [UNSEARCHED] * 3
 
 
 def test_models_that_cannot_be_compared_have_neighbours_but_no_flips(world: Made) -> None:

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 
 from facelens.analyses.agreement import Alike
+from facelens.analyses.flips import UNSEARCHED
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import ProjectionPlan
 from facelens.analyses.projection import Projection
@@ -98,6 +99,15 @@ def test_gained_and_lost_have_their_marks_over_the_same(faces: FaceSet) -> None:
     dots = [each for each in maps(figure)[0].collections if isinstance(each, PathCollection)]
     assert [len(each.get_offsets()) for each in dots] == [N - 3, 2, 1], "same, gained, lost"
     assert "gained 2" in texts(figure) and "lost 1" in texts(figure) and f"same {N - 3}" in texts(figure)
+
+
+def test_faces_that_did_not_search_are_hollow_and_counted_apart(faces: FaceSet) -> None:
+    change = np.zeros(N, np.int8)
+    change[[1, 2]], change[[3, 4, 5]] = 1, UNSEARCHED
+    figure = draw_map(faces, two(faces), Look(by="change", change=change))
+    dots = [each for each in maps(figure)[0].collections if isinstance(each, PathCollection)]
+    assert [len(each.get_offsets()) for each in dots] == [3, N - 5, 2] and len(dots[0].get_facecolors()) == 0
+    assert "not searched 3" in texts(figure) and f"same {N - 5}" in texts(figure)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,8 @@ class _Leftovers:
         for _ in range(3):
             pump()
         threads = [thread.name for thread in threading.enumerate() if thread not in self.threads]
-        threads = [name for name in threads if not name.startswith("encode_")]  # one pool for the whole process
+        pools = ("encode_", "transport_")  # of the whole process
+        threads = [name for name in threads if not name.startswith(pools)]
         assert not threads, f"threads were left behind: {threads}"
         assert not children() - self.children, f"processes were left behind: {children() - self.children}"
         widgets = [w for w in QApplication.topLevelWidgets() if _address(w) not in self.widgets]

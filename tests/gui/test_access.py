@@ -12,6 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QAbstractScrollArea,
     QAbstractSlider,
     QAbstractSpinBox,
@@ -19,11 +20,16 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
+    QFrame,
+    QGraphicsView,
+    QKeySequenceEdit,
     QLabel,
     QLineEdit,
     QListWidget,
+    QPlainTextEdit,
     QProgressBar,
     QScrollBar,
+    QStackedWidget,
     QTabBar,
     QWidget,
 )
@@ -47,33 +53,58 @@ CONTROLS = (
     Chip,
     Rail,
 )
-TIPPED = (QAbstractButton, QComboBox, QAbstractSlider, QLineEdit, QAbstractSpinBox)
+TIPPED = (
+    QAbstractButton,
+    QComboBox,
+    QAbstractSlider,
+    QLineEdit,
+    QAbstractSpinBox,
+    QAbstractItemView,
+    QPlainTextEdit,
+    QKeySequenceEdit,
+    QGraphicsView,
+)
+FIELDS = (QLineEdit, QAbstractSpinBox, QComboBox, QPlainTextEdit, QKeySequenceEdit)
 
 
 def qts_own(part: QWidget) -> bool:
     """Parts that Qt makes inside its controls; the control speaks for them."""
     up = part.parentWidget()
     while up is not None:
-        if isinstance(up, (QComboBox, QAbstractSpinBox, QLineEdit)):
+        if isinstance(up, (QComboBox, QAbstractSpinBox, QLineEdit, QKeySequenceEdit)):
             return True
         up = up.parentWidget()
     return isinstance(part, QScrollBar) or part.objectName().startswith("qt_") or type(part).__name__ in (
-        "QTableCornerButton", "QHeaderView", "QMenuBarExtension", "QToolBarExtension",
+        "QTableCornerButton", "QHeaderView", "QMenuBarExtension", "QToolBarExtension", "QComboBoxPrivateContainer",
     )  # fmt: skip
+
+
+def painted(part: QWidget) -> bool:
+    """Whether it is a view of our own that the keyboard or the pointer can do something with."""
+    own = [cls for cls in type(part).__mro__ if cls.__module__.startswith("facelens")]
+    paints = any("paintEvent" in cls.__dict__ for cls in own)
+    return paints and part.focusPolicy() != Qt.FocusPolicy.NoFocus
+
+
+def labelled(part: QWidget) -> bool:
+    """Whether a visible label says what a field is for."""
+    return any(one.buddy() is part and one.isVisible() and one.text() for one in part.window().findChildren(QLabel))
 
 
 def nameless(root: QWidget) -> list[str]:
     """Visible controls without a name, or without a word on what they do."""
     found = []
     for part in (root, *root.findChildren(QWidget)):
-        if not part.isVisible() or not isinstance(part, CONTROLS) or qts_own(part):
+        known = isinstance(part, (*CONTROLS, *TIPPED)) or painted(part)
+        if not part.isVisible() or not known or qts_own(part):
             continue
         where = f"{type(part).__name__} {part.objectName()!r} in {type(part.parentWidget()).__name__}"
         text = part.text() if isinstance(part, QAbstractButton) else ""
         if not (part.accessibleName() or text).strip():
             found.append(f"no name: {where}")
         in_a_box = isinstance(part.parentWidget(), QDialogButtonBox)
-        if isinstance(part, TIPPED) and not in_a_box and not part.toolTip().strip():
+        told = part.toolTip().strip() or part.whatsThis().strip() or (isinstance(part, FIELDS) and labelled(part))
+        if (isinstance(part, TIPPED) or painted(part)) and not in_a_box and not told:
             found.append(f"no tooltip: {where} {part.accessibleName() or text!r}")
     return found
 
@@ -122,24 +153,131 @@ def test_every_control_has_a_name_and_says_what_it_does(crowded: MainWindow, set
     assert not wrong
 
 
-def test_dialogs_too(crowded: MainWindow, pump: Callable, tmp_path: Path) -> None:
-    from facelens.images.readers.manifest import preview
+def pages(part: QWidget) -> Iterator[None]:
+    """Every page of every stack in a panel, one after the other."""
+    for stack in part.findChildren(QStackedWidget):
+        at = stack.currentIndex()
+        for i in range(stack.count()):
+            stack.setCurrentIndex(i)
+            QApplication.processEvents()
+            yield
+        stack.setCurrentIndex(at)
 
+
+def popups(window: QWidget) -> Iterator[QWidget]:
+    """Cards and forms of our own that lie over the window."""
+    found = [one for one in window.findChildren(QFrame) if one.windowType() == Qt.WindowType.Popup]
+    for one in found:
+        if type(one).__module__.startswith("facelens"):
+            one.show()
+            QApplication.processEvents()
+            yield one
+            one.hide()
+
+
+@pytest.mark.slow
+def test_every_panel_dock_and_popup_with_models_and_answers(
+    open_window: Callable, make_gallery: Callable, tmp_path: Path
+) -> None:
+    """The steps of the tour: real models on a small gallery, every panel with its answers, all pages of it."""
+    from facelens.session.settings import Settings
+    from facelens.views import tour
+    from facelens.views.panels import PANELS
+
+    window = open_window(Settings(theme="dark"), remember=False)
+    window.desk.vectors = tmp_path / "features"
+    people = tuple(f"Person_{i}" for i in range(5))
+    gallery = make_gallery(tmp_path / "faces", people=people, pictures=4, broken=1)
+    guide = tour.Guide(
+        window, tmp_path, scheme="dark", gallery=gallery, crashes=[], kept=tour.Kept(tmp_path / "kept")
+    )
+    wrong: dict[str, str] = {}
+    shown = set()
+    for name, step in tour.STEPS:
+        if name == "browse_layout":  # only writes figures
+            continue
+        step(guide)
+        guide.settle()
+        shown.add(window.stage.word)
+        wrong |= dict.fromkeys(nameless(window), name)
+        for _ in pages(window.stage.current):
+            wrong |= dict.fromkeys(nameless(window), f"pages of {name}")
+        for popup in popups(window):
+            wrong |= dict.fromkeys(nameless(popup), f"popups of {name}")
+    window.act("layout.browse")
+    for dock in window.docks.values():
+        dock.show()
+    guide.settle()
+    wrong |= dict.fromkeys(nameless(window), "docks")
+    assert not wrong
+    assert shown == {cls.word for cls in PANELS}, "a step of the tour shows each panel"
+
+
+def own_dialogs() -> set[type[QDialog]]:
+    import pkgutil
+    from importlib import import_module
+
+    import facelens.views
+
+    for found in pkgutil.walk_packages(facelens.views.__path__, "facelens.views."):
+        import_module(found.name)
+
+    def below(cls: type) -> set[type]:
+        return {one for sub in cls.__subclasses__() for one in (sub, *below(sub))}
+
+    return {one for one in below(QDialog) if one.__module__.startswith("facelens")}
+
+
+def test_dialogs_too(crowded: MainWindow, pump: Callable, settle: Callable, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    from facelens.features.models import MODELS
+    from facelens.images.readers.manifest import preview
+    from facelens.views.combining import CombineSubsets
+    from facelens.views.finding import FindFaces
+    from facelens.views.naming import NameSheet
+    from facelens.views.sheets import LimitsSheet
+    from facelens.views.stability import MeasureVariance
+    from facelens.views.trials import FeedingTrial, ParityTrial, Trial
+
+    torch.manual_seed(0)
+    file = tmp_path / "net.safetensors"
+    save_file(MODELS["small_plain"].build().state_dict(), file)
+    crowded.modelling.load(file)
+    settle(crowded)
+    seen, desk = crowded.store.workspace.models[0], crowded.desk
     table = tmp_path / "odd.csv"
     table.write_text("a;b;who\n" + "\n".join(f"x{i}.png;y{i}.png;<b>p{i}</b>" for i in range(5)))
+    ids = crowded.store.workspace.faces.ids  # type: ignore[union-attr]
     dialogs: list[QDialog] = [
-        KeySheet(crowded.desk, crowded.set_keys, crowded),
-        LocalData(crowded.desk, crowded),
+        KeySheet(desk, crowded.set_keys, crowded),
+        LocalData(desk, crowded),
+        LimitsSheet(desk, crowded),
         BuildPairs(lambda *_: None, "pairs.txt", crowded),
         ImportPreview(preview(table), "Two columns hold picture names.", lambda _: None, crowded),
+        CombineSubsets(desk, crowded),
+        NameSheet(desk, ids[:2], crowded),
+        NameSheet(desk, ids[:3], crowded, person="<b>bold</b>"),
+        FindFaces(desk, lambda *_, **__: None, crowded),
+        MeasureVariance(desk, seen, lambda *_: None, crowded),
+        FeedingTrial(desk, seen, crowded),
+        ParityTrial(desk, file, file, crowded),
     ]
+    assert own_dialogs() == {type(one) for one in dialogs} | {Trial}, "a new dialog is shown here as well"
     for dialog in dialogs:
         dialog.show()
-        pump()
+        settle(crowded)
         assert not nameless(dialog), type(dialog).__name__
         assert dialog.windowTitle()
         dialog.reject()
         pump()
+    dialogs.clear()
+
+
+def test_what_is_this_is_asked_for_by_a_key(browsing: MainWindow, pump: Callable) -> None:
+    grid = browsing.panel("gallery").grid
+    assert "rubber band" in grid.whatsThis() and browsing.key_of("guide.what") == "Shift+F1"
 
 
 def test_menus_have_a_name_for_every_line(window: MainWindow) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox
 
 from facelens.session.actions import ACTIONS, BY_ID
+from facelens.session.identities import named
 from facelens.session.selection import Selection
 from facelens.session.workspace import Arrangement
 from facelens.views.figure_sheet import FigureSheet
@@ -125,7 +126,9 @@ def test_every_action_on_a_full_window(browsing: MainWindow, dialogs: list[str],
         if id == "history.redo":
             window.act("history.undo")
         if id == "find.again":
-            window.store.update(standing=(full.annotations, full.subsets))
+            window.store.update(standing=full.said)
+        if id in ("identity.back", "identity.back_all", "identity.show"):
+            window.store.update(identity_edits=named(full.identity_edits, full.faces, ids[:1], "Somebody"))
         assert not BY_ID[id].needs(window.store.workspace), id
         window.actions_by_id[id].trigger()
         settle(window)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from facelens.errors import InputError
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session import log
+from facelens.session.annotations import tagged
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Recent
@@ -252,6 +253,32 @@ def test_completions(browsing: MainWindow, pump: Callable) -> None:
     dock.completer.activated.emit("blur")
     assert dock.line.text() == "blur "
     dock._hide_words()
+
+
+def test_a_whole_rule_is_completed_by_arrows_and_enter(browsing: MainWindow, pump: Callable) -> None:
+    dock = browsing.panel("filter")
+    ids = browsing.store.workspace.shown_ids
+    browsing.store.update(annotations=tagged(browsing.store.workspace.annotations, ids[:2], "hat on"))
+    browsing.act("find.focus")
+    pump()
+
+    def take(row: int) -> None:
+        popup = dock.completer.popup()
+        assert popup.isVisible()
+        for _ in range(row + 1):
+            QTest.keyClick(popup, Qt.Key.Key_Down)
+        QTest.keyClick(popup, Qt.Key.Key_Return)
+        pump(0.02)
+
+    QTest.keyClicks(dock.line, "ta")
+    take(0)
+    assert dock.line.text() == "tag " and dock.words.stringList()[:3] == ["~", "=", "!="]
+    take(1)
+    assert dock.line.text() == "tag = " and dock.words.stringList() == ['"hat on"']
+    take(0)
+    assert dock.line.text() == 'tag = "hat on" ' and not dock.completer.popup().isVisible()
+    QTest.keyClick(dock.line, Qt.Key.Key_Return)
+    assert browsing.store.workspace.shown_ids.tolist() == ids[:2].tolist()
 
 
 def test_identity_search_and_keys(browsing: MainWindow) -> None:

@@ -18,7 +18,7 @@ def titles(rows: QListWidget) -> list[str]:
 
 
 def show(page: DoctorPanel, kind: str) -> None:
-    at = [page.list.item(i).data(Qt.ItemDataRole.UserRole).kind for i in range(page.list.count())].index(kind)
+    at = [finding.kind for finding in page.findings].index(kind)
     page.list.setCurrentRow(at)
 
 
@@ -49,7 +49,8 @@ def test_nothing_is_wrong(panel: Callable, load: Callable, make_gallery: Callabl
 def test_findings_and_their_pictures(panel: Callable, load: Callable, make_gallery: Callable, tmp_path, desk) -> None:
     page = panel(DoctorPanel)
     load(ill(make_gallery, tmp_path / "ill"))
-    severities = [page.list.item(i).data(Qt.ItemDataRole.UserRole).severity for i in range(page.list.count())]
+    severities = [finding.severity for finding in page.findings]
+    assert titles(page.list) == [finding.title for finding in page.findings]
     assert severities == sorted(severities, key=["error", "warning", "note"].index), "worst first"
     assert page.finding.severity == "error"
     for i in range(page.list.count()):

@@ -21,6 +21,7 @@ from facelens.session.selection import Mode, Selection
 from facelens.session.settings import Settings
 from facelens.session.workspace import Arrangement
 from facelens.views.main_window import MainWindow
+from facelens.views.naming import NameSheet, faces_of
 from facelens.views.panels import PANELS
 from facelens.views.sheets import BuildPairs
 
@@ -134,6 +135,7 @@ class Monkey:
             (1, self.open),
             (2, self.size),
             (2, self.chip),
+            (4, self.name),
         ]
 
     def step(self) -> None:
@@ -263,6 +265,21 @@ class Monkey:
         if flow.count():
             flow.itemAt(self.rng.randrange(flow.count())).widget().removed.emit()
         return "chip"
+
+
+    def name(self) -> str:
+        """Somebody else for the faces at hand, or for all of a person."""
+        workspace, rng = self.window.store.workspace, self.rng
+        faces = workspace.faces
+        person = rng.choice(["", *(faces.identity.names if faces is not None else ())])
+        ids = faces_of(workspace, person) if person else workspace.selection.ids
+        if faces is None or not len(ids):
+            return "nothing"
+        sheet = NameSheet(self.window.desk, ids, self.window, person=person)
+        sheet.show()
+        sheet.line.setText(rng.choice(["ada byron", "Somebody", "<b>x</b>", "a\u202eb", "", *faces.identity.names]))
+        rng.choice([sheet.give.click, sheet.give.click, sheet.nobody.click, sheet.reject])()
+        return person
 
 
 def busy(fails: bool, *, tick) -> None:

@@ -431,3 +431,100 @@ def test_joined_galleries_come_back(
     until(lambda: not browsing.keeping.reopening.under_way)
     assert archive.same(archive.taken(browsing.store.workspace), before)
     assert np.array_equal(browsing.store.workspace.selection.ids, np.sort(browsing.store.workspace.faces.ids[10:15]))
+
+
+def test_a_query_set_that_is_not_there_is_said_kept_and_located(
+    open_window: Callable,
+    project: Path,
+    make_gallery: Callable,
+    settle: Callable,
+    until: Callable,
+    close: Callable,
+    tmp_path: Path,
+    monkeypatch,
+) -> None:
+    make_gallery(project / "asked", people=("Ada_Byron", "Eve"), pictures=2, manifest=False, seed=9)
+    window = open_window()
+    window.opening.open(project / "faces")
+    settle(window)
+    window.opening.open_queries(project / "asked")
+    settle(window)
+    queries = window.store.workspace.queries
+    window.store.update(query=int(queries.ids[1]))  # Ada_Byron/01.png, which is a face of the gallery as well
+    path = project / "work.facelens"
+    window.keeping.save_to(path)
+    before = archive.read(path)
+    assert before.queries is not None and before.query == "Ada_Byron/01.png"
+    close(window)
+    os.rename(project / "asked", tmp_path / "elsewhere")
+
+    again = open_window()
+    again.keeping.open(path)
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    now = again.store.workspace
+    assert card_titles(again) == ["The query set asked was not opened"]
+    assert now.faces is not None and now.queries is None and now.query is None, "not the face of the same name"
+    again.store.update(selection=again.store.workspace.selection.looking_at(int(now.faces.ids[0])))
+    again.keeping.save()
+    assert archive.read(path).queries == before.queries and archive.read(path).query == before.query, "it waits"
+
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "elsewhere"))
+    again.notices.cards[0].acted.emit()
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    now = again.store.workspace
+    assert now.queries is not None and now.query == int(queries.ids[1]) and len(now.queries) == 4
+    until(lambda: not again.keeping.dirty)
+    assert archive.read(path).queries.place.path == tmp_path / "elsewhere"
+    assert again.keeping.kept.queries is None
+
+
+def test_a_query_set_that_cannot_be_read_stays_in_the_file(
+    open_window: Callable, project: Path, make_gallery: Callable, settle: Callable, until: Callable, close: Callable
+) -> None:
+    make_gallery(project / "asked", people=("Ada_Byron",), pictures=2, manifest=False, seed=9)
+    window = open_window()
+    window.opening.open(project / "faces")
+    settle(window)
+    window.opening.open_queries(project / "asked")
+    settle(window)
+    path = project / "work.facelens"
+    window.keeping.save_to(path)
+    close(window)
+    shutil.rmtree(project / "asked")
+    (project / "asked").mkdir()
+
+    again = open_window()
+    again.keeping.open(path)
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    assert card_titles(again) == ["The query set asked was not opened"] and again.store.workspace.queries is None
+    again.keeping.save()
+    assert archive.read(path).queries is not None
+
+
+def test_two_things_are_located_at_once(
+    open_window: Callable, project: Path, settle: Callable, until: Callable, close: Callable, tmp_path: Path
+) -> None:
+    """The model while the gallery is still on its way: what one looked at comes back all the same."""
+    window = open_window()
+    work_on(window, project, settle)
+    path = tmp_path / "work.facelens"
+    window.keeping.save_to(path)
+    before = archive.taken(window.store.workspace)
+    close(window)
+    os.rename(project, tmp_path / "gone")
+    again = open_window()
+    again.keeping.open(path)
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    reopening = again.keeping.reopening
+    gallery, model = reopening.missing
+    reopening.relink_gallery(gallery, tmp_path / "gone" / "faces")
+    reopening.relink_model(model, tmp_path / "gone" / "net.safetensors")
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    found = archive.taken(again.store.workspace)
+    assert found.fields["plan"] == before.fields["plan"] and found.fields["model_b"] == "net"
+    assert found.selected == before.selected and not again.keeping.kept.models

@@ -102,3 +102,91 @@ def test_it_is_written_for_paper(sheet: KeySheet, tmp_path: Path) -> None:
     sheet.write(tmp_path / "keys.pdf")
     written = (tmp_path / "keys.pdf").read_bytes()
     assert written.startswith(b"%PDF") and written.count(b"/Type /Page\n") + written.count(b"/Type /Page ") <= 2
+
+
+def test_views_that_listen_for_keys_of_commands_ask_the_table(browsing: MainWindow, pump: Callable) -> None:
+    """The grid and the loupe do by themselves what some commands do; the old keys of those do nothing there either."""
+    gallery, store = browsing.panel("gallery"), browsing.store
+    ids = store.workspace.shown_ids
+    store.update(selection=Selection(ids[:1], int(ids[0])))
+    chosen = {"view.loupe": ("F9",), "select.all": ("F10",), "select.invert": ("F11",), "view.grid": ("F12",)}
+    browsing.set_keys({**chosen, "select.none": ("Ctrl+B",)})
+    grid = gallery.grid
+    grid.setFocus()
+    for key, held in ((Qt.Key.Key_E, False), (Qt.Key.Key_A, True), (Qt.Key.Key_I, True), (Qt.Key.Key_Escape, False)):
+        modifiers = Qt.KeyboardModifier.ControlModifier if held else Qt.KeyboardModifier.NoModifier
+        QTest.keyClick(grid, key, modifiers)
+        assert gallery.view == "grid" and len(store.workspace.selection) == 1, key
+    QTest.keyClick(grid, Qt.Key.Key_F11)
+    assert len(store.workspace.selection) == len(ids) - 1
+    QTest.keyClick(grid, Qt.Key.Key_F10)
+    assert len(store.workspace.selection) == len(ids)
+    QTest.keyClick(grid, Qt.Key.Key_F9)
+    assert gallery.view == "loupe"
+    for key in (Qt.Key.Key_G, Qt.Key.Key_Escape):
+        QTest.keyClick(gallery.loupe, key)
+        assert gallery.view == "loupe", key
+    QTest.keyClick(gallery.loupe, Qt.Key.Key_F12)
+    assert gallery.view == "grid"
+    QTest.keyClick(grid, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    assert not len(store.workspace.selection)
+
+
+def test_a_view_alone_listens_for_the_chosen_keys(panel: Callable, load: Callable, tiny_faces: Path, desk) -> None:
+    """Where no window catches the key before, as in a list whose command cannot be used."""
+    from facelens.views.panels.doctor import DoctorPanel
+
+    page = panel(DoctorPanel)
+    load(tiny_faces)
+    opened: list[int] = []
+    page.grid.open_face.connect(opened.append)
+    page.grid.set_faces(desk.workspace.faces, desk.workspace.shown)
+    keys.use({"view.loupe": ("F9",), "select.all": ("Alt+A",)})
+    QTest.keyClick(page.grid, Qt.Key.Key_Right)
+    QTest.keyClick(page.grid, Qt.Key.Key_E)
+    QTest.keyClick(page.grid, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert not opened and len(desk.workspace.selection) == 1
+    QTest.keyClick(page.grid, Qt.Key.Key_A, Qt.KeyboardModifier.AltModifier)
+    assert len(desk.workspace.selection) == 12
+    QTest.keyClick(page.grid, Qt.Key.Key_F9)
+    assert len(opened) == 1
+    keys.use({})
+    QTest.keyClick(page.grid, Qt.Key.Key_E)
+    assert len(opened) == 2
+
+
+def test_no_view_knows_the_key_of_a_command_by_heart() -> None:
+    """Letters that are keys of commands occur in views only through the table, in code and in words."""
+    import re
+
+    from facelens.session.actions import ACTIONS
+
+    letters = {key for action in ACTIONS for key in action.keys if len(key) == 1 and key.isalpha()}
+    whole = {key for action in ACTIONS for key in action.keys if "+" in key and len(key) > 2}
+    root = Path(keys.__file__).parents[1]
+    found = []
+    for file in sorted((root / "views").rglob("*.py")):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if '"""' in line:
+                continue
+            by_code = re.search(rf"Key_[{''.join(letters)}]\b", line)
+            by_word = any(re.search(rf'{re.escape(key)}(?![\w+])', line) for key in whole if key != "Ctrl++")
+            if by_code or by_word or re.search(rf"tr\(.*\(([{''.join(letters)}]|Esc)\)", line):
+                found.append(f"{file.name}:{number}: {line.strip()}")
+    assert not found
+
+
+def test_tooltips_that_name_a_key_follow_it(browsing: MainWindow) -> None:
+    places = {
+        "gallery.open": [browsing.panel(word).open for word in ("match", "projection", "evaluation")],
+        "model.swap": [browsing.chips["model_a"], browsing.chips["model_b"]],
+        "select.none": [browsing.panel("filter").line],
+        "select.identity": [browsing.panel("inspector").strip],
+        "identity.name": [browsing.panel("inspector").rename],
+    }
+    browsing.set_keys(dict.fromkeys(places, ("F9",)))
+    for id, widgets in places.items():
+        assert all("F9" in one.toolTip() for one in widgets), id
+    browsing.set_keys(dict.fromkeys(places, ()))
+    for id, widgets in places.items():
+        assert all("F9" not in one.toolTip() and "()" not in one.toolTip() for one in widgets), id

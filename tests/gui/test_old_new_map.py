@@ -11,11 +11,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from facelens.analyses.flips import UNSEARCHED
 from facelens.analyses.plan import ProjectionPlan
 from facelens.analyses.projection import Projection
 from facelens.images.faceset import FaceSet
 from facelens.session.selection import Mode, Selection
-from facelens.views import motion
+from facelens.views import map_scene, motion
 from facelens.views.hover import Inked
 from facelens.views.old_new_map import OldNewMap
 from facelens.views.panel import Desk
@@ -152,6 +153,13 @@ def test_what_became_of_the_faces(shown: OldNewMap, faces: FaceSet) -> None:
     shown.legend.entries[1].click()
     assert heard == [(faces.ids[[3, 5]].tolist(), Mode.REPLACE)]
     before = shown.new_map.grab().toImage()
+    unsearched = np.where(change == 0, UNSEARCHED, change).astype(np.int8)
+    shown.set_change(unsearched)
+    assert [one.accessibleName() for one in shown.legend.entries] == [
+        "gained 3", "lost 2", "same 0", f"not searched {N - 5}",
+    ]  # fmt: skip
+    assert (shown.new_map._marks == map_scene.UNSEARCHED).sum() == N - 5
+    assert (shown.new_map._marks == map_scene.LOST).sum() == 2
     shown.set_change(None)
     pump()
     assert not shown.legend.isVisible() and shown.new_map.grab().toImage() != before

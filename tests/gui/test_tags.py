@@ -17,7 +17,7 @@ from facelens.session.annotations import FLAGGED, REJECTED, flagged, noted, rate
 from facelens.session.selection import Selection
 from facelens.views.combining import CombineSubsets
 from facelens.views.docks.inspector import InspectorDock
-from facelens.views.docks.tags import ENTRY, TagsDock
+from facelens.views.docks.tags import TagsDock
 from facelens.views.main_window import MainWindow
 
 ALT, CTRL, NONE = (
@@ -28,12 +28,12 @@ ALT, CTRL, NONE = (
 
 
 def rows(dock: TagsDock) -> dict[str, int]:
-    found = [dock.list.item(i).data(ENTRY) for i in range(dock.list.count())]
-    return {one.text: len(one.ids) for one in found if one.name}
+    assert [dock.list.item(i).text() for i in range(dock.list.count())] == [one.text for one in dock.entries]
+    return {one.text: len(one.ids) for one in dock.entries if one.name}
 
 
 def click(dock: TagsDock, text: str, modifiers: Qt.KeyboardModifier = NONE) -> None:
-    item = next(one for i in range(dock.list.count()) if (one := dock.list.item(i)).data(ENTRY).text == text)
+    item = next(one for i in range(dock.list.count()) if (one := dock.list.item(i)).text() == text)
     dock.list.scrollToItem(item)
     spot = dock.list.visualItemRect(item).center()
     QTest.mouseClick(dock.list.viewport(), Qt.MouseButton.LeftButton, modifiers, spot)

@@ -16,6 +16,7 @@ from facelens.errors import InputError
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.session import refusals
+from facelens.session.identities import named, taken_back
 from facelens.session.questions import limit_of
 from facelens.session.selection import Selection
 from facelens.views.figures import Figures
@@ -285,6 +286,18 @@ def test_nothing_of_an_older_question_is_shown(page: UncertaintyPanel, desk: Des
     assert desk.workspace.uncertainty is not old
     settle(desk)
     assert desk.workspace.uncertainty is not None
+
+
+def test_who_is_given_another_name_keeps_the_order_by_variance(page: UncertaintyPanel, desk: Desk) -> None:
+    page.hide()
+    faces, question = desk.workspace.faces, desk.workspace.ensemble_question
+    desk.store.update(arrangement=replace(desk.workspace.arrangement, sort=VARIANCE, descending=True))
+    before = desk.workspace.shown_ids.tolist()
+    desk.store.update(identity_edits=named(desk.workspace.identity_edits, faces, faces.ids[:3], "Somebody"))
+    assert desk.workspace.shown_ids.tolist() == before and desk.workspace.arrangement.sort == VARIANCE
+    assert desk.workspace.ensemble_question != question and desk.workspace.uncertainty is None, "to be asked anew"
+    desk.store.update(identity_edits=taken_back(desk.workspace.identity_edits, faces.ids))
+    assert desk.workspace.ensemble_question == question and desk.workspace.uncertainty is not None
 
 
 def test_the_variance_of_another_ensemble_is_no_column(page: UncertaintyPanel, desk: Desk) -> None:

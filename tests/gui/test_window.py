@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMessageBox
 
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
@@ -394,3 +395,36 @@ def test_docks_have_their_width_also_in_a_smaller_window(open_window: Callable, 
     pump()
     assert abs(window.docks["sources"].width() - 232) <= 4
     assert abs(window.docks["inspector"].width() - 272) <= 4
+
+
+@pytest.mark.parametrize("width", [900, 1000, 1100, 1440])
+@pytest.mark.parametrize("models", [False, True])
+def test_the_toolbar_shows_whole_words_at_any_width(
+    open_window: Callable, width: int, models: bool, pump: Callable
+) -> None:
+    from facelens.session.workspace import Source
+    from tests.gui.evaluation.stub import gallery, vectors
+
+    window = open_window(size=(width, 640))
+    faces = gallery(4, 3)
+    known = {name: vectors(faces, name) for name in ("mobilefacenet 2.0", "inception resnet v1")} if models else {}
+    a, b = tuple(known) or ("", "")
+    source = Source(Path("/x"), "g", len(faces), "folders")
+    window.store.update(faces=faces, source=source, features=known, model_a=a, model_b=b)
+    pump(0.05)
+    assert window.width() == width
+    shown = [one for one in window.strip.findChildren(QAbstractButton) if one.isVisible()]
+    places = [(one.mapTo(window.strip, one.rect().topLeft()).x(), one.width(), one) for one in shown]
+    places.sort(key=lambda place: place[0])
+    for (x, wide, one), (after, _, other) in pairwise(places):
+        assert x + wide <= after, f"{one.accessibleName()} lies under {other.accessibleName()}"
+    assert places[-1][0] + places[-1][1] <= width
+    for one in shown:
+        assert one.width() >= min(one.sizeHint().width(), one.minimumSizeHint().width()) - 1, one.accessibleName()
+    folded = window.switch.button.isVisible()
+    assert folded == (models and width <= 1000) and folded != window.layouts.isVisible()
+    if folded:
+        assert window.switch.button.text().strip() == "Browse"
+        window.switch.button.menu().actions()[1].trigger()
+        assert window.layout_name == "match" and window.switch.button.text().strip() == "Match"
+        assert "Match" in window.switch.button.toolTip()

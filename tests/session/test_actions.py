@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from facelens.images.faceset import FaceSet
-from facelens.session import actions
+from facelens.session import actions, identities
 from facelens.session.actions import ACTIONS, BY_ID, MENUS
 from facelens.session.draft import Draft
 from facelens.session.selection import Selection
@@ -36,6 +36,8 @@ ANSWER_ACTIONS = {"evaluate.run", "evaluate.export", "evaluate.latex", "evaluate
 }
 TRAINING_ACTIONS = {"training.start", "training.resume"}
 MARKS = {id for id in BY_ID if id.startswith("mark.") and id != "mark.advance"}
+NAMING = {"identity.name", "identity.rename", "identity.none"}
+EDITED = {"identity.back", "identity.back_all", "identity.show"}
 STEPS = {"history.undo": "Nothing to undo.", "history.redo": "Nothing to redo."}
 
 
@@ -97,7 +99,7 @@ def test_reasons_follow_the_workspace() -> None:
     bare = Workspace(faces=faces)
     assert reasons(bare).keys() == {
         "find.clear", "find.again", "view.loupe", "view.compare", "select.identity", "faces.exclude",
-        "faces.include_all", "faces.copy_paths", *MARKS, "subset.make",
+        "faces.include_all", "faces.copy_paths", *MARKS, *NAMING, *EDITED, "subset.make",
         *MODEL_ACTIONS, *ANSWER_ACTIONS, *TRAINING_ACTIONS, *STEPS,
     }  # fmt: skip
     chosen = Workspace(faces=faces, selection=Selection(ids=ids[:2], current=int(ids[0])))
@@ -105,6 +107,7 @@ def test_reasons_follow_the_workspace() -> None:
         "find.clear",
         "find.again",
         "faces.include_all",
+        *EDITED,
         *MODEL_ACTIONS,
         *ANSWER_ACTIONS,
         *TRAINING_ACTIONS,
@@ -118,6 +121,18 @@ def test_reasons_follow_the_workspace() -> None:
     assert "faces.include_all" not in reasons(out)
     alone = Workspace(faces=gallery(people=1))
     assert "two identities" in reasons(alone)["protocol.build_pairs"]
+
+
+def test_identity_edits_can_be_taken_back_where_there_are_some() -> None:
+    faces = FaceSet.build("g", Path("/nowhere"), paths=["0.png", "1.png", "2.png"], identities=["p", "p", None])
+    edits = identities.named(identities.IdentityEdits(), faces, faces.ids[:1], "q")
+    edited = Workspace(faces=identities.applied(faces, edits), identity_edits=edits)
+    assert not {"identity.back_all", "identity.show"} & reasons(edited).keys()
+    other = replace(edited, selection=Selection(current=int(faces.ids[2])))
+    assert reasons(other)["identity.back"] == "The identity of these faces is not edited."
+    assert reasons(other)["identity.rename"] == "The current face has no identity. Give it one first (I)."
+    for chosen in (Selection(current=int(faces.ids[0])), Selection(ids=faces.ids)):
+        assert "identity.back" not in reasons(replace(edited, selection=chosen))
 
 
 def test_one_is_said_as_one() -> None:

@@ -24,7 +24,7 @@ from facelens.features.library import Inspection
 from facelens.images.faceset import FaceSet, Opened
 from facelens.images.occlusion import Occlusion
 from facelens.resources import sample_data
-from facelens.session import annotations, archive, subsets
+from facelens.session import annotations, archive, identities, subsets
 from facelens.session.archive import Archive, Layout
 from facelens.session.history import UNDOABLE
 from facelens.session.selection import Selection
@@ -44,12 +44,15 @@ def full(folder: Path) -> Workspace:
     """A workspace in which everything that is kept differs from the usual."""
     faces = faces_at(folder / "faces")
     ids = faces.ids
+    edits = identities.named(identities.IdentityEdits(), faces, ids[3:], "Ada")
+    edits = identities.named(edits, faces, ids[:1], "")
     card = Card("net", "small_plain", options={"parts": 4}, dimensions=64)
     net = Inspection(folder / "models" / "net.safetensors", "weights", "ab" * 32, 10, card)
     marks = annotations.tagged(annotations.flagged(annotations.Annotations(), ids[:2], 1), ids[1:3], "blurry")
     marks = annotations.noted(annotations.rated(marks, ids[3:], 4), ids[:1], "who is this?")
     return Workspace(
-        faces=faces,
+        faces=identities.applied(faces, edits),
+        identity_edits=edits,
         galleries=(faces.opened, Opened(Path("/data/more"))),  # type: ignore[arg-type]
         tables=(Table(folder / "quality.csv", "scores"), Table(folder / "pairs.txt", "pairs")),
         excluded=np.sort(ids[3:4]),
@@ -98,7 +101,7 @@ def test_the_full_one_differs_everywhere(tmp_path: Path) -> None:
 
 def test_everything_undoable_is_kept() -> None:
     """A field that can be undone is worth to be found again; whoever adds one adds it to the file."""
-    apart = {"excluded", "selection", "query", "queries", "annotations", "subsets"}
+    apart = {"excluded", "selection", "query", "queries", "annotations", "subsets", "identity_edits"}
     assert UNDOABLE.keys() <= {*archive.FIELDS, *apart}
 
 
@@ -129,7 +132,8 @@ def test_faces_are_found_again(tmp_path: Path, written: Path) -> None:
     fewer = faces.take(np.array([0, 1]))
     told = archive.faced(found, fewer)
     assert told.gone == ("Bo/\udcff.png",) and told.selection.pair is None and len(told.selection) == 2
-    assert told.lost == 1 + told.annotations.unknown + told.subsets.unknown > 3
+    apart = (told.annotations, told.subsets, told.identities)
+    assert told.lost == 1 + sum(one.unknown for one in apart) > 5 and told.identities.unknown == 2
 
 
 def test_no_picture_and_no_vector_is_in_it(written: Path) -> None:
@@ -277,6 +281,12 @@ HOSTILE: dict[str, Callable[[dict], None]] = {
     "note of a megabyte": changed("annotations", "notes", to={"Ada/0.png": "a" * 1_000_000}),
     "annotations a text": changed("annotations", to="none"),
     "subset with a comma": changed("subsets", to={"a,b": []}),
+    "identities a list": changed("identities", to=[1]),
+    "identity of a number": changed("identities", "named", to={"Bo": [3]}),
+    "identity without a name": changed("identities", "named", to={" ": ["Ada/0.png"]}),
+    "identity that is no text": changed("identities", "named", to={"\ud800": ["Ada/0.png"]}),
+    "two identities": changed("identities", "named", to={"Bo": ["Ada/1.png"], "Cy": ["Ada/1.png"]}),
+    "identity and nobody": changed("identities", "nobody", to=["Bo/\udcff.png"]),
     "layout no base64": changed("layout", "state", to="é"),
     "layout huge": changed("layout", "state", to="A" * 2_000_000),
     "deep, where nobody looks": changed("weather", to=nested(100)),

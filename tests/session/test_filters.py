@@ -14,7 +14,10 @@ import pytest
 
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session import filters
+from facelens.session.annotations import Annotations, flagged, rated, tagged
 from facelens.session.filters import FilterError, completions, parse, without, word_start
+from facelens.session.mark_columns import mark_columns
+from facelens.session.subsets import Subsets, put
 
 NAMES = ["Ann_Smith", "Bo Li", "ann smith", "Çetin Ünal", "straße", "O'Neil", None, "x\ny", 'say "hi"', "and"]
 
@@ -366,6 +369,13 @@ def test_undecodable_paths_can_be_searched() -> None:
         ("variance > 3 and sp", "split", set()),
         ("(a or va", "variance", set()),
         ("bo", '"Bo Li"', set()),
+        ("identity = smith", "Ann_Smith", {'"ann smith"'}),
+        ("li", '"Bo Li"', set()),
+        ("identity is ", "missing", {"not missing"}),
+        ("identity is not m", "missing", set()),
+        ("has(", "landmarks)", {"variance)", "`eye distance`)"}),
+        ("has(va", "variance)", set()),
+        ("not (sp", "split", set()),
     ],
 )
 def test_completions(text: str, first: str, some: set[str]) -> None:
@@ -380,6 +390,21 @@ def test_completions(text: str, first: str, some: set[str]) -> None:
                 parse(text[:start] + word).rows(faces)
             except FilterError as error:
                 assert error.position >= start or "(" in text, (text, word, error)  # noqa: PT017
+
+
+def test_marks_and_subsets_are_completed_too() -> None:
+    faces = gallery()
+    said = flagged(tagged(tagged(Annotations(), faces.ids[:2], "very blurry"), faces.ids[1:3], "hat"), faces.ids[:1], 1)
+    said = rated(said, faces.ids[:3], 4)
+    wide = faces.with_columns(mark_columns(faces, said, put(Subsets(), "hard ones", faces.ids[:2])))
+
+    def offered(text: str) -> list[str]:
+        return completions(text, len(text), wide)
+
+    assert offered("tag = ") == ["hat", '"very blurry"'] and offered("tag = blu") == ['"very blurry"']
+    assert offered("subset = one") == ['"hard ones"'] and offered("su") == ["subset"]
+    assert offered("flag = ") == ["flagged", "rejected"] and offered("rating >= ")[:2] == ["4", "p99"]
+    assert offered("edited = ") == ["yes"] and offered("orig") == ["`original identity`"]
 
 
 def test_many_names_complete_quickly() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from facelens.analyses.plan import MatchPlan, UpgradePlan
 from facelens.images.faceset import FaceSet
-from facelens.session import history, subsets
+from facelens.session import history, identities, subsets
 from facelens.session.annotations import Annotations, rated
 from facelens.session.history import PAUSE, UNDOABLE
+from facelens.session.identities import IdentityEdits
 from facelens.session.selection import Selection
 from facelens.session.store import Store
 from facelens.session.subsets import Subsets
@@ -227,6 +228,7 @@ def test_every_undoable_field_can_be_told(store: Told, name: str) -> None:
         "operating": Operating(threshold=0.3, of="a"),
         "annotations": rated(Annotations(), np.array([face]), 3),
         "subsets": subsets.put(Subsets(), "mine", np.array([face])),
+        "identity_edits": identities.named(IdentityEdits(), store.workspace.faces, np.array([face]), "somebody"),
     }
     old = getattr(store.workspace, name)
     if name not in new:

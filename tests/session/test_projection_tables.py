@@ -19,6 +19,8 @@ from tests.session.evaluated import World
 
 PLAN = ProjectionPlan(model="a", other="b", method="pca")
 
+CHANGES = ["lost", "gained", "same", "not searched"]
+
 
 @pytest.fixture
 def found(world: World) -> Projection:
@@ -33,11 +35,11 @@ def lines_of(path: Path) -> list[dict[str, str]]:
 
 def test_a_row_for_each_face(world: World, found: Projection, tmp_path: Path) -> None:
     change = np.zeros(len(found), np.int8)
-    change[0], change[1] = -1, 1
+    change[0], change[1], change[3] = -1, 1, 2
     lines = lines_of(write_points(tmp_path / "m.csv", world.faces, found, change=change))
     assert len(lines) == len(found) and found.other is not None and found.moved is not None
     assert [int(line["id"]) for line in lines] == found.ids.tolist()
-    assert lines[0]["path"].startswith("'=p0/") and [line["change"] for line in lines[:3]] == ["lost", "gained", "same"]
+    assert lines[0]["path"].startswith("'=p0/") and [line["change"] for line in lines[:4]] == CHANGES
     for name, expected in (("x", found.points[:, 0]), ("y_new", found.other[:, 1]), ("moved", found.moved)):
         np.testing.assert_allclose([float(line[name]) for line in lines], expected, rtol=1e-5, atol=1e-6)
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QStringListModel, Qt
+from PySide6.QtCore import QStringListModel, Qt, QTimer
 from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from facelens.session import filters
+from facelens.session.keys import hint
 from facelens.views import icons
 from facelens.views.controls import Chip, FlowLayout, plain_tip
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import tipped
 from facelens.words import tr
 
 MOST_HIGH = 220
+
+
+def _tip() -> str:
+    clears = hint("select.none")
+    return tr(
+        'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, '
+        "joined by and, or, not. Enter applies; stepping back{key} clears.",
+        key=clears,
+    )
 
 
 class FilterDock(Panel):
@@ -28,12 +39,7 @@ class FilterDock(Panel):
         self.line = QLineEdit()
         self.line.setPlaceholderText(tr("Words, or blur > p90"))
         self.line.setAccessibleName(tr("Filter"))
-        self.line.setToolTip(
-            tr(
-                'Words search names and files. Rules: blur > 0.3, yaw < p10, identity ~ "an", split = test, '
-                "joined by and, or, not. Enter applies, Esc clears."
-            )
-        )
+        tipped(self.line, _tip)
         self.line.addAction(icons.icon("filter", colour="accent"), QLineEdit.ActionPosition.LeadingPosition)
         self.words = QStringListModel(self)
         self.completer = QCompleter(self.words, self)
@@ -138,6 +144,15 @@ class FilterDock(Panel):
         start = filters.word_start(text, at)
         self.line.setText(text[:start] + word + " " + text[at:].lstrip())
         self.line.setCursorPosition(start + len(word) + 1)
+        QTimer.singleShot(0, self, self._go_on)  # the list that was chosen from closes first
+
+    def _go_on(self) -> None:
+        """After a column or a sign offer what may follow; after a whole test nothing has to."""
+        faces, at = self.desk.workspace.marked_faces, self.line.cursorPosition()
+        words = filters.completions(self.line.text(), at, faces) if faces is not None else []
+        if words and words[0] not in ("and", "or") and self.line.hasFocus():
+            self.words.setStringList(words)
+            self.completer.complete()
 
     def _complain(self, error: filters.FilterError | None) -> None:
         self.problem.setVisible(error is not None)

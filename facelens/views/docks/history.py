@@ -128,6 +128,8 @@ class HistoryDock(Panel):
         self.list.setSelectionMode(QListView.SelectionMode.NoSelection)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setAccessibleName(tr("History"))
+        words = tr("Every step since the gallery was opened. A click or Enter goes there, or back again.")
+        self.list.setWhatsThis(words)
         self.list.clicked.connect(lambda index: go(desk, index.row()))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 4)

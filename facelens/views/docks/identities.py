@@ -1,7 +1,7 @@
 """Identities: who is in the gallery, with a face, a colour and a count.
 
 A click shows only that identity, Ctrl+click adds one, Alt+click leaves one out; all of it through the filter text, so
-the two never disagree.
+the two never disagree. F2 or the menu of a row renames the person.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
     QLineEdit,
+    QMenu,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -135,6 +136,15 @@ class _List(QTableView):
         down.setMinimumSectionSize(ROW)
         down.setDefaultSectionSize(ROW)
         down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(dock.show_menu)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        dock = self.parent()
+        if event.key() == Qt.Key.Key_F2 and isinstance(dock, IdentitiesDock) and self.currentIndex().isValid():
+            dock.rename(self.currentIndex().data(Qt.ItemDataRole.UserRole))
+        else:
+            super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
         dock = self.parent()
@@ -171,7 +181,9 @@ class IdentitiesDock(Panel):
         self.list.setModel(self.model)
         self.list.setItemDelegate(_Row(self))
         self.list.setAccessibleName(tr("Identities"))
-        self.list.setToolTip(tr("Click shows one identity, Ctrl+click adds one, Alt+click leaves one out."))
+        self.list.setToolTip(
+            tr("Click shows one identity, Ctrl+click adds one, Alt+click leaves one out. F2 renames a person.")
+        )
         self.list.activated.connect(
             lambda index: self.choose(index.data(Qt.ItemDataRole.UserRole), Qt.KeyboardModifier.NoModifier)
         )
@@ -246,3 +258,32 @@ class IdentitiesDock(Panel):
             codes = self.chosen ^ {code} if add else frozenset() if self.chosen == {code} else {code}
             text = filters.choosing(arrangement.filter, "identity", [self.model.names[i] for i in sorted(codes)])
         self.desk.store.update(arrangement=replace(arrangement, filter=text), initiator=self)
+
+    def show_menu(self, position: QPoint) -> None:
+        """What can be done with a person."""
+        index = self.list.indexAt(position)
+        if not index.isValid():
+            return
+        code = index.data(Qt.ItemDataRole.UserRole)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Show only this person"), lambda: self.choose(code, Qt.KeyboardModifier.NoModifier))
+        menu.addAction(tr("Select these faces"), lambda: self._select(code))
+        menu.addSeparator()
+        menu.addAction(tr("Rename…"), lambda: self.rename(code))
+        menu.popup(self.list.viewport().mapToGlobal(position))
+
+    def rename(self, code: int) -> None:
+        """Ask for another name of a person."""
+        from facelens.views.naming import NameSheet, faces_of
+
+        name = self.model.names[code]
+        if len(ids := faces_of(self.desk.workspace, name)):
+            NameSheet(self.desk, ids, self.window(), person=name).open()
+
+    def _select(self, code: int) -> None:
+        faces, workspace = self.desk.workspace.faces, self.desk.workspace
+        if faces is not None:
+            ids = faces.ids[faces.identity.codes == code]
+            ids = ids[~np.isin(ids, workspace.excluded)]
+            self.desk.store.update(selection=replace(workspace.selection, ids=ids), initiator=self)

@@ -20,12 +20,14 @@ from PySide6.QtWidgets import (
 
 from facelens.analyses.nearest import nearest
 from facelens.images.faceset import FaceSet, Ids, Labels
+from facelens.session.identities import taken_back
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import model_columns
 from facelens.views import marks, theme
-from facelens.views.controls import EmptyState, Rail, draw_text, label, plain_tip
+from facelens.views.controls import EmptyState, Rail, draw_text, label, plain_tip, tool_button
 from facelens.views.grid import percentile, value_text
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import keyed
 from facelens.views.tagging import FaceMarks
 from facelens.words import escaped, number, tr
 
@@ -75,7 +77,7 @@ class Strip(QWidget):
         self.decimals = 2
         self.right: list[bool | None] = []  # whether it is the same person, None where that is not known
         self.setAccessibleName(tr("Other faces of this identity"))
-        self.setToolTip(tr("Click to look at one; Ctrl+Shift+I selects all of them."))
+        self.setToolTip(tr("Click to look at one."))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
@@ -145,6 +147,40 @@ class Strip(QWidget):
                 self.clicked.emit(int(self.rows[i]))
 
 
+class Edited(QWidget):
+    """The sign of a face whose identity was edited: what the gallery says, and a button to go back to that."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.desk = desk
+        self.face: int | None = None
+        self.setObjectName("edited")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.words = label(name="small", wrap=True)
+        self.back = tool_button("undo", tr("Take back: this face is again who the gallery says"), size=14)
+        self.back.setFixedSize(22, 22)
+        self.back.clicked.connect(self._on_back)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 1, 1, 1)
+        row.setSpacing(4)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.back)
+
+    def show_face(self, faces: FaceSet, row: int) -> None:
+        """Say it of one face, or hide where the gallery says the same."""
+        self.face, was = int(faces.ids[row]), faces.original.name(row)
+        self.setVisible(was != faces.identity.name(row))
+        said = escaped(was).replace("_", " ") if was else tr("nobody")
+        self.words.setText(tr("Edited. In the gallery: {name}", name=said))
+        self.setAccessibleName(self.words.text())
+        self.setToolTip(plain_tip(tr("You said who this is. Nothing on disk has changed.")))
+
+    def _on_back(self) -> None:
+        edits = self.desk.workspace.identity_edits
+        if self.face is not None:
+            self.desk.store.update(identity_edits=taken_back(edits, np.array([self.face], np.int64)))
+
+
 class InspectorDock(Panel):
     """Everything known about one face; each number beside its place in this gallery."""
 
@@ -161,6 +197,11 @@ class InspectorDock(Panel):
         for shown in (self.name, self.file):
             shown.setWordWrap(True)
             shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.rename = tool_button("pencil", tr("Identity"), size=14)
+        self.rename.setFixedSize(22, 22)
+        keyed(self.rename, "identity.name", tr("Say who this is; with several selected, of all of them"))
+        self.rename.clicked.connect(lambda: desk.act("identity.name"))
+        self.edited = Edited(desk)
         self.marks = FaceMarks(desk)
         self.scores = QVBoxLayout()
         self.scores.setSpacing(2)
@@ -169,6 +210,7 @@ class InspectorDock(Panel):
         self.more.setToolTip(tr("Unusual values come first: those far from the middle of this gallery."))
         self.more.clicked.connect(self._on_more)
         self.strip = Strip(desk)
+        keyed(self.strip, "select.identity", tr("Click to look at one, or select all of them"))
         self.strip.clicked.connect(self._on_strip)
         self.near = Strip(desk)
         self.near.setAccessibleName(tr("Nearest faces"))
@@ -189,7 +231,12 @@ class InspectorDock(Panel):
         column.setContentsMargins(0, 0, 0, 12)
         column.setSpacing(0)
         column.addWidget(self.picture)
-        column.addLayout(_padded(self.name, self.file, top=10, bottom=8))
+        top = QHBoxLayout()
+        top.setSpacing(4)
+        top.addWidget(self.name, 1)
+        top.addWidget(self.rename, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(_padded(top, self.file, top=8, bottom=6))
+        column.addLayout(_padded(self.edited, bottom=4))
         column.addLayout(_padded(self.marks, bottom=8))
         column.addWidget(self.scores_head)
         column.addLayout(_padded(self.scores))
@@ -236,6 +283,7 @@ class InspectorDock(Panel):
             return
         self._show_picture()
         self.name.setText(faces.label(self._row))
+        self.edited.show_face(faces, self._row)
         self.file.setText(faces.file_name(self._row))
         self._show_scores(faces, self._row)
         self._show_near(faces, self._row)

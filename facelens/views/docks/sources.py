@@ -68,6 +68,7 @@ class SourcesDock(Panel):
         self.list.setItemDelegate(_Row(self.list))
         self.list.setMouseTracking(True)
         self.list.setAccessibleName(tr("Galleries and models"))
+        self.list.setWhatsThis(tr("What is open and what was open before. A click opens a gallery or shows a model."))
         self.list.itemActivated.connect(self._on_open)
         self.list.itemClicked.connect(self._on_open)
         column = QVBoxLayout(self)

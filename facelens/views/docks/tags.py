@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPoint, QRectF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPoint, QRectF, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -29,7 +29,8 @@ from facelens.errors import FaceLensError
 from facelens.images.faceset import Ids
 from facelens.session import filters
 from facelens.session.annotations import BEST, FLAGGED, REJECTED, alike, cleaned, retagged, untagged
-from facelens.session.mark_columns import FLAG, FLAG_WORDS, RATING, SUBSET, TAG, called
+from facelens.session.identities import taken_back
+from facelens.session.mark_columns import EDITED, FLAG, FLAG_WORDS, RATING, SUBSET, TAG, YES, called
 from facelens.session.selection import Selection
 from facelens.session.subsets import dropped, put, renamed
 from facelens.views import icons, theme
@@ -39,9 +40,8 @@ from facelens.views.panel import Desk, Panel
 from facelens.views.tagging import TagLine, put_tags
 from facelens.words import escaped, plural, tr
 
-ENTRY = Qt.ItemDataRole.UserRole
 ROW, HEAD = 23, 26
-ICONS = {FLAG: "flag", SUBSET: "layers"}
+ICONS = {FLAG: "flag", SUBSET: "layers", EDITED: "pencil"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Entry:
 
 def entries(desk: Desk) -> list[Entry]:
     """Rows under their headings; a heading without rows is left out, but flags are always there."""
-    said, subsets = desk.workspace.annotations, desk.workspace.subsets
+    said, subsets, edits = desk.workspace.said
     none = np.zeros(0, np.int64)
     levels = ((FLAGGED, tr("Flagged")), (REJECTED, tr("Rejected")))
     groups = {
@@ -66,6 +66,7 @@ def entries(desk: Desk) -> list[Entry]:
         (RATING, tr("Ratings")): [
             Entry(RATING, str(n), "★" * n, ids) for n in range(BEST, 0, -1) if len(ids := said.ratings.having(n))
         ],
+        (EDITED, tr("Identities")): [Entry(EDITED, YES, tr("Edited"), edits.ids)] if len(edits) else [],
     }
     return [one for (kind, title), rows in groups.items() if rows for one in (Entry(kind, "", title, none), *rows)]
 
@@ -78,10 +79,10 @@ class _Row(QStyledItemDelegate):
         self.dock = dock
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
-        return QSize(100, ROW if index.data(ENTRY).name else HEAD)
+        return QSize(100, ROW if self.dock.entries[index.row()].name else HEAD)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
-        entry: Entry = index.data(ENTRY)
+        entry = self.dock.entries[index.row()]
         look, box = theme.current(), QRectF(option.rect)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -124,14 +125,12 @@ class _List(QListWidget):
 
     def entry(self) -> Entry | None:
         """The row the keyboard is on."""
-        item = self.currentItem()
-        found = item.data(ENTRY) if item is not None else None
-        return found if found is not None and found.name else None
+        return self.dock.entry_at(self.currentRow())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        item = self.itemAt(event.position().toPoint())
-        if item is not None and event.button() == Qt.MouseButton.LeftButton:
-            self.dock.choose(item.data(ENTRY), event.modifiers())
+        entry = self.dock.entry_at(self.indexAt(event.position().toPoint()).row())
+        if entry is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.dock.choose(entry, event.modifiers())
         super().mouseReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -149,11 +148,12 @@ class TagsDock(Panel):
 
     word = "tags"
     title = "Tags"
-    reads = frozenset({"faces", "annotations", "subsets", "arrangement", "selection"})
+    reads = frozenset({"faces", "annotations", "subsets", "identity_edits", "arrangement", "selection"})
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         self.chosen: frozenset[tuple[str, str]] = frozenset()  # rows that the filter chooses
+        self.entries: list[Entry] = []  # row by row; none lies in the list itself, see Palette
         self.line = TagLine(tr("Tags the selected faces, or the current one; several tags with commas."))
         self.line.setAccessibleName(tr("Tag the selected faces"))
         self.line.entered.connect(self._on_entered)
@@ -167,7 +167,7 @@ class TagsDock(Panel):
         self.from_selection.clicked.connect(lambda: desk.act("subset.make"))
         self.from_shown.clicked.connect(lambda: desk.act("subset.make_shown"))
         self.combine.clicked.connect(lambda: desk.act("subset.combine"))
-        self.pencil = tool_button("brush", tr("Rename the tag or subset (F2)"), size=14)
+        self.pencil = tool_button("pencil", tr("Rename the tag or subset (F2)"), size=14)
         self.pencil.clicked.connect(lambda: self._on_entry(self.rename))
         self.bin = tool_button("trash", tr("Delete the tag or subset; no face is deleted"), size=14)
         self.bin.clicked.connect(lambda: self._on_entry(self.remove))
@@ -211,9 +211,9 @@ class TagsDock(Panel):
         self.from_selection.setEnabled(workspace.faces is not None and len(workspace.selection) > 0)
         for part in (self.from_shown, self.combine):
             part.setEnabled(workspace.faces is not None)
-        if changed & {"faces", "annotations", "subsets"}:
+        if changed & {"faces", "annotations", "subsets", "identity_edits"}:
             self._fill()
-        if changed & {"faces", "arrangement", "annotations", "subsets"}:
+        if changed & {"faces", "arrangement", "annotations", "subsets", "identity_edits"}:
             self.chosen = self._chosen()
             self.list.viewport().update()
         self._enable()
@@ -221,11 +221,18 @@ class TagsDock(Panel):
     def _fill(self) -> None:
         at = self.list.currentRow()
         kept = self.list.entry()
-        self.list.clear()
         shown = entries(self.desk) if self.desk.workspace.faces is not None else []
+        with QSignalBlocker(self.list):  # rows and entries belong together only when all are there
+            self.list.clear()
+            self.entries[:] = shown
+            self._add(shown)
+        if kept is not None:
+            same = [i for i, one in enumerate(shown) if (one.kind, one.name) == (kept.kind, kept.name)]
+            self.list.setCurrentRow(same[0] if same else min(at, len(shown) - 1))
+
+    def _add(self, shown: list[Entry]) -> None:
         for entry in shown:
             item = QListWidgetItem(entry.text)
-            item.setData(ENTRY, entry)
             if entry.name:
                 spoken = tr("rated {n}", n=entry.name) if entry.kind == RATING else entry.text
                 count = plural(len(entry.ids), "{n} face", "{n} faces")
@@ -233,9 +240,11 @@ class TagsDock(Panel):
             else:
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(item)
-        if kept is not None:
-            same = [i for i, one in enumerate(shown) if (one.kind, one.name) == (kept.kind, kept.name)]
-            self.list.setCurrentRow(same[0] if same else min(at, len(shown) - 1))
+
+    def entry_at(self, row: int) -> Entry | None:
+        """What a row stands for; None for headings and beyond the list."""
+        found = self.entries[row] if 0 <= row < len(self.entries) else None
+        return found if found is not None and found.name else None
 
     def _enable(self) -> None:
         entry = self.list.entry()
@@ -278,9 +287,8 @@ class TagsDock(Panel):
 
     def show_menu(self, position: QPoint) -> None:
         """What can be done with a row."""
-        item = self.list.itemAt(position)
-        entry = item.data(ENTRY) if item is not None else None
-        if entry is None or not entry.name:
+        entry = self.entry_at(self.list.indexAt(position).row())
+        if entry is None:
             return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -288,6 +296,8 @@ class TagsDock(Panel):
         if entry.kind == TAG:
             off = menu.addAction(tr("Take the tag off the selected faces"), lambda: self._untag(entry))
             off.setEnabled(len(self.desk.workspace.selection) > 0)
+        if entry.kind == EDITED:
+            menu.addAction(tr("Take back identity edits"), lambda: self._take_back(entry))
         if entry.kind in (TAG, SUBSET):
             menu.addSeparator()
             menu.addAction(tr("Rename…"), lambda: self.rename(entry))
@@ -358,6 +368,10 @@ class TagsDock(Panel):
     def _select(self, entry: Entry) -> None:
         current = self.desk.workspace.selection.current
         self.desk.store.update(selection=Selection(entry.ids, current), initiator=self)
+
+    def _take_back(self, entry: Entry) -> None:
+        edits = self.desk.workspace.identity_edits
+        self.desk.store.update(identity_edits=taken_back(edits, entry.ids))
 
     def _untag(self, entry: Entry) -> None:
         workspace = self.desk.workspace

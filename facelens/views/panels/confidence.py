@@ -168,6 +168,7 @@ class ConfidencePanel(Panel):
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
         keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
+        self.embed.setToolTip(tr("In the background; what is done already is kept"))
         self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
         self.next.setToolTip(tr("Loads models and embeds the gallery with them"))

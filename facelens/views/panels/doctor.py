@@ -37,17 +37,20 @@ from facelens.views.panel import Desk, Panel
 from facelens.words import plural, tr
 
 MARKS = {"error": ("cross", "bad"), "warning": ("warning", "warn"), "note": ("info", "text3")}
-FINDING = Qt.ItemDataRole.UserRole
 NARROW = 560
 NOT_CHECKED = (tr("Not checked yet"), tr("The doctor reads every picture once and lists what is wrong."))
 
 
 class _Line(QStyledItemDelegate):
+    def __init__(self, parent: QListWidget, findings: list[Finding]) -> None:
+        super().__init__(parent)
+        self._findings = findings
+
     def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
         return QSize(200, 29)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
-        finding: Finding = index.data(FINDING)  # type: ignore[attr-defined]
+        finding = self._findings[index.row()]  # type: ignore[attr-defined]
         look, box = theme.current(), QRectF(option.rect)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
@@ -82,10 +85,12 @@ class DoctorPanel(Panel):
         self.header = Header(tr("Doctor"))
         self.again = self.header.add_button("retry", tr("Check the gallery again"), lambda: desk.act("doctor.run"))
         self.list = QListWidget()
-        self.list.setItemDelegate(_Line(self.list))
+        self.findings: list[Finding] = []  # row by row; none lies in the list itself, see Palette
+        self.list.setItemDelegate(_Line(self.list, self.findings))
         self.list.setMouseTracking(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setAccessibleName(tr("Findings"))
+        self.list.setWhatsThis(tr("A line for each kind of trouble, the worst first. A click shows its pictures."))
         self.list.currentItemChanged.connect(lambda *_: self._show_finding())
         self.message = label(name="strong", wrap=True)
         self.detail = label(name="small", wrap=True)
@@ -171,8 +176,8 @@ class DoctorPanel(Panel):
     @property
     def finding(self) -> Finding | None:
         """The chosen finding."""
-        item = self.list.currentItem()
-        return item.data(FINDING) if item is not None else None
+        row = self.list.currentRow()
+        return self.findings[row] if 0 <= row < len(self.findings) else None
 
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
@@ -209,10 +214,12 @@ class DoctorPanel(Panel):
         diagnosis = self.desk.workspace.diagnosis
         kept = self.finding.kind if self.finding else ""
         self.list.clear()
+        self.findings.clear()
         if diagnosis is None:
             self.pages.setCurrentIndex(0)
             return
-        findings = (*diagnosis.findings, *self._reading_notes())
+        findings = self.findings
+        findings += (*diagnosis.findings, *self._reading_notes())
         focus = QApplication.focusWidget()
         had_focus = focus is not None and self.isAncestorOf(focus)
         self.pages.setCurrentIndex(2 if findings else 1)
@@ -220,7 +227,6 @@ class DoctorPanel(Panel):
             self.home().setFocus()  # the page that had it is gone; Qt would hand it to some button far away
         for finding in findings:
             item = QListWidgetItem(finding.title)
-            item.setData(FINDING, finding)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{finding.severity}: {finding.message}")
             item.setToolTip(plain_tip(finding.message))
             self.list.addItem(item)

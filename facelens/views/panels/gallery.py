@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 from facelens.images.faceset import Ids, Labels, Rows
 from facelens.session.annotations import BEST, FLAGGED, REJECTED
 from facelens.session.keys import hint
-from facelens.session.mark_columns import called
+from facelens.session.mark_columns import EDITED, ORIGINAL, called
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons
 from facelens.views.controls import Banner, Segmented, label, plain_tip, tool_button
@@ -37,6 +37,7 @@ from facelens.views.welcome import Welcome
 from facelens.words import plural, tr
 
 VIEWS = ("grid", "loupe", "compare")
+OF_EDITS = (EDITED, ORIGINAL)  # columns that are offered where an identity is edited
 MOST_GROUPS = 5_000  # sections beyond this are no help to anyone
 
 
@@ -305,7 +306,8 @@ class GalleryPanel(Panel):
         with QSignalBlocker(self.sort), QSignalBlocker(self.group), QSignalBlocker(self.direction):
             self.sort.clear()
             self.sort.addItem(tr("gallery order"), "")
-            for name in (*faces.sortable, *called(faces).values()):
+            shown = [kind for kind in called(faces) if faces.given is not None or kind not in OF_EDITS]
+            for name in (*faces.sortable, *(called(faces)[kind] for kind in shown)):
                 self.sort.addItem(name, name)
             self.sort.setCurrentIndex(max(0, self.sort.findData(arrangement.sort)))
             self.sort.setToolTip(_sort_tip(arrangement.sort))

@@ -34,6 +34,7 @@ from facelens.views.frame import Frame, Skeleton, scrolled, split
 from facelens.views.match_controls import MatchControls
 from facelens.views.modelling import vectors_root
 from facelens.views.panel import Desk, Panel
+from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import escaped, plural, tr
 
@@ -215,8 +216,9 @@ class MatchPanel(Panel):
     def _build_empty(self) -> EmptyState:
         made = EmptyState("compare", tr("No match yet"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
-        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
+        self.embed.setToolTip(tr("In the background; what is done already is kept"))
         self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
         self.next.setToolTip(tr("Loads models and embeds the gallery with them"))

@@ -51,6 +51,7 @@ from facelens.views.projection_legend import (
     shape_columns,
 )
 from facelens.views.projection_map import ProjectionMap
+from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import escaped, number, plural, tr
 
@@ -94,7 +95,7 @@ class ProjectionPanel(Panel):
         self._headed: tuple[QWidget, ...] = ()  # what stands in the header of a dock where there is little room
         self._changes: tuple[Upgrade, FaceChange] | None = None
         self._columns: list[str] = []  # that faces can be coloured by
-        self._guessed = ""  # the gallery whose columns were looked through for one that tells augmented pictures
+        self._guessed: object = None  # the gallery that was searched for a column of augmented pictures
         self._shown: Projection | None = None
         self._of: tuple[object, ...] = ()  # the question that the map answers
         self._wanted: tuple[object, ...] = ()  # a question that is to be answered in full, though there are many faces
@@ -168,8 +169,9 @@ class ProjectionPanel(Panel):
     def _build_empty(self) -> EmptyState:
         made = EmptyState("points", tr("No map yet"))
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
-        self.open.setToolTip(tr("A folder with one sub-folder per person, or with a manifest. Ctrl+O"))
+        keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
+        self.embed.setToolTip(tr("In the background; what is done already is kept"))
         self.embed.setToolTip(tr("Runs in the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
         self.next.setToolTip(tr("Loads models and embeds the gallery with them"))
@@ -279,8 +281,8 @@ class ProjectionPanel(Panel):
             self.focus = frozenset()
         if self.shape not in ("", *shape_columns(faces)):
             self.shape = ""
-        if faces is not None and self._guessed != faces.digest:
-            self._guessed = faces.digest
+        if faces is not None and self._guessed != faces.pictures:
+            self._guessed = faces.pictures
             self.shape, self.augmented = guess(faces)
 
     def _show_map(self, found: Projection | None) -> bool:

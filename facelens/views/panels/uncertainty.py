@@ -134,6 +134,8 @@ class UncertaintyPanel(Panel):
     def _build_body(self) -> QWidget:
         self.histogram = Frame(tr("Variance"), self.variance)
         self.counts = Segmented([("linear", tr("linear")), ("log", tr("log"))], label=tr("Counts"), height=22)
+        self.counts.button("linear").setToolTip(tr("Counts of faces as they are"))
+        self.counts.button("log").setToolTip(tr("Equal steps for equal factors: few faces are seen beside many"))
         self.counts.changed.connect(self._on_counts)
         self.histogram.header.add(self.counts)
         self.below = Places(
@@ -182,6 +184,7 @@ class UncertaintyPanel(Panel):
         self.open = made.add_button(tr("Open gallery…"), lambda: self.desk.act("gallery.open"), primary=True)
         keyed(self.open, "gallery.open", tr("A folder with one sub-folder per person, or with a manifest."))
         self.embed = made.add_button(tr("Embed"), self._on_embed, primary=True)
+        self.embed.setToolTip(tr("In the background; what is done already is kept"))
         self.next = made.add_button(tr("Open models"), lambda: self.desk.act("model.show"))
         self.next.setToolTip(tr("Loads models and embeds the gallery with them"))
         self.run = made.add_button(tr("Run"), lambda: self.desk.act("uncertainty.run"), primary=True)

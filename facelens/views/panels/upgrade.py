@@ -27,6 +27,7 @@ from facelens.session import depicting, questions
 from facelens.session.actions import upgradable
 from facelens.session.depicting import View
 from facelens.session.jobs import Job, Request, State
+from facelens.session.keys import hint
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views import theme
@@ -353,7 +354,7 @@ class UpgradePanel(Results):
             return test.verification.why if test is not None and test.verification.why else tr("nothing was found")
         if self.asking.job() is not None:
             return tr("being worked out")
-        return tr("stopped before this was worked out; look at the upgrade again (Ctrl+Shift+U)")
+        return tr("stopped before this was worked out; look at the upgrade again{key}", key=hint("upgrade.run"))
 
     # Flips
 
