@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from facelens.analyses.plan import OWN, VARIANCE
 from facelens.errors import FaceLensError, InputError
 from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.progress import Tick, silent
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from facelens.analyses.parts import Layout, Parts
     from facelens.analyses.reranking import Sweep
     from facelens.analyses.same_class import SameClass
+    from facelens.analyses.uncertainty import Update
     from facelens.analyses.upgrade import Upgrade
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
@@ -37,6 +40,7 @@ Held = Mapping[str, Any]  # arguments that a panel has worked out already
 
 # What dots of a map can be coloured by besides columns, whose names begin otherwise.
 IDENTITY, UNSURE, CHANGE, MOVED = "identity", " unsure", " change", " moved"
+SCORES = ("quality", "blur", "norm")  # columns that tell how good a picture is, the first that is there
 PEOPLE, PICTURES = 8, 2_000  # side by side where nobody is selected, and faces of theirs
 STUDIED = frozenset({"attributes", "correlation", "single parts", "recall"})  # figures of a study of the parts
 
@@ -47,6 +51,8 @@ class View:
 
     side: str = "b"  # evaluation: whose scores
     log: bool = False  # uncertainty: counts on a logarithmic axis
+    against: str = ""  # uncertainty: the column its score is set beside; "": one of SCORES, or the first
+    query: str = ""  # uncertainty: the model that queries would come from; "": the first one that it is not now
     pair: tuple[str, ...] = ()  # confidence: the two faces before the jury
     candidate: str = ""  # match: the face beside the query; "": the first one found
     cut: float = 0.02  # match: streams with less of the mass of their patch are left out
@@ -141,7 +147,36 @@ def _evaluation(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
 def _uncertainty(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
     found = workspace.uncertainty
     assert found is not None
-    return (workspace.faces, found), {"step": workspace.refusal, "lower": found.lower, "log": view.log}
+    more = {"step": workspace.refusal, "lower": found.lower, "log": view.log, "plan": workspace.resolved_ensemble}
+    return (workspace.faces, found), {
+        **more, "against": against_of(workspace, view), "update": update_of(workspace, view),
+    }  # fmt: skip
+
+
+def against_of(workspace: Workspace, view: View) -> str:
+    """The score beside that of the ensemble: the one that is asked for, else one that tells of the picture."""
+    faces, found = workspace.faces, workspace.uncertainty
+    assert faces is not None and found is not None
+    if isinstance(faces.columns.get(view.against), np.ndarray):
+        return view.against
+    if found.by != VARIANCE:
+        return VARIANCE
+    known = [name for name, column in faces.columns.items() if isinstance(column, np.ndarray) and name not in OWN]
+    return next((name for name in SCORES if name in known), known[0] if known else "")
+
+
+def update_of(workspace: Workspace, view: View) -> Callable[..., Update] | None:
+    """What works out what another query model changes; None where there is no other."""
+    from facelens.analyses.uncertainty import update_query
+
+    plan, faces = workspace.resolved_ensemble, workspace.faces
+    others = [name for name in workspace.features if name != plan.target]
+    target = view.query if view.query in others else next(iter(others), "")
+    if not target or faces is None:
+        return None
+    given = questions.ensemble_of(workspace)
+    given["features"] = {**given["features"], target: workspace.features[target]}
+    return partial(update_query, faces, plan, target=target, **given)
 
 
 # Confidence and learners
@@ -373,7 +408,18 @@ DEPICTED: Mapping[str, Depicted] = {
         _to("evaluation"),
     ),
     "uncertainty": Depicted(
-        {"histogram": "Histogram", "1 to 1": "Risk, 1:1", "1 to N": "Risk, 1:N", "strip": "Faces in three rows"},
+        {
+            "histogram": "Histogram",
+            "1 to 1": "Risk, 1:1",
+            "1 to N": "Risk, 1:N",
+            "strip": "Faces in three rows",
+            "quadrants": "Uncertainty and correctness",
+            "members": "Members",
+            "sizes 1 to 1": "How many members, 1:1",
+            "sizes 1 to N": "How many members, 1:N",
+            "scatter": "Against another score",
+            "update": "Query update",
+        },
         actions.assessed,
         drawing.draw_uncertainty,
         _uncertainty,

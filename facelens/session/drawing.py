@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from facelens.errors import InputError
 from facelens.progress import Tick, part_of, silent
 from facelens.words import tr
@@ -21,11 +23,11 @@ if TYPE_CHECKING:
     from facelens.analyses.evaluation import Evaluation
     from facelens.analyses.jury import Ruling, Verdict
     from facelens.analyses.parts import Parts
-    from facelens.analyses.plan import MatchPlan
+    from facelens.analyses.plan import EnsemblePlan, MatchPlan
     from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
     from facelens.analyses.same_class import SameClass
-    from facelens.analyses.uncertainty import Uncertainty
+    from facelens.analyses.uncertainty import Uncertainty, Update
     from facelens.analyses.universal import Study
     from facelens.analyses.upgrade import Upgrade
     from facelens.figures.projection import Look
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
 
 GALLERY = ("sheet",)
 CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
-UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their files are called
+UNCERTAINTY = (  # also what their files are called
+    "histogram", "1 to 1", "1 to N", "strip", "quadrants", "members", "sizes 1 to 1", "sizes 1 to N", "scatter",
+    "update",
+)  # fmt: skip
 CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
 LEARNERS = ("specialists", "table", "dimensions", "groups")
 MATCH = ("flow", "ranking", "regions", "sweep")
@@ -87,34 +92,80 @@ def draw_uncertainty(
     step: int = 0,
     lower: bool = False,
     log: bool = False,
+    plan: EnsemblePlan | None = None,
+    against: str = "",
+    update: Callable[..., Update] | None = None,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts."""
+    """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts.
+
+    `plan` tells the rates, `against` is the column its score is set beside, `update` works out what another query model
+    changes.
+    """
     from facelens.analyses.ensemble import percentiles
+    from facelens.figures import ensembles, quadrants
     from facelens.figures import uncertainty as figures
     from facelens.figures.refusal import score_words
     from facelens.figures.strip import face_strip
 
-    found = uncertainty
+    found, whose = uncertainty, ensembles.ensemble_words(uncertainty)
     risks = {"1 to 1": found.verification, "1 to N": found.identification}
+    sizes = {"sizes 1 to 1": "1:1", "sizes 1 to N": "1:N"}
     first = found.verification or found.identification
     limit = float(first.limit[min(step, len(first.limit) - 1)]) if first is not None else math.inf
+    known = found.recognition
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "histogram":
             words = score_words(found.by)
-            return figures.draw_histogram(found.values, words, limit=limit, log=log, lower=lower, gallery=faces.name)
+            return figures.draw_histogram(
+                found.values, words, limit=limit, log=log, lower=lower, gallery=faces.name, whose=whose
+            )
         if name == "strip":
-            right = found.recognition.right if found.recognition is not None else None
             return face_strip(
-                faces, found.ids, values=found.values, percentiles=percentiles(found.values), right=right,
-                limit=limit if math.isfinite(limit) else None, name=found.by, lower=lower, tick=tick,
+                faces, found.ids, values=found.values, percentiles=percentiles(found.values),
+                right=known.right if known is not None else None, limit=limit if math.isfinite(limit) else None,
+                name=found.by, lower=lower, whose=whose, tick=tick,
             )  # fmt: skip
+        if name == "quadrants":
+            if known is None:
+                raise InputError(tr("Whether the faces are recognised is not worked out yet."))
+            groups = quadrants.Groups(found.values, known, limit)
+            return quadrants.draw_quadrants(
+                faces, found.ids, groups, name=found.by, lower=lower, far=plan.far if plan is not None else None,
+                whose=whose, tick=tick,
+            )  # fmt: skip
+        if name == "members":
+            return ensembles.draw_members(found, gallery=faces.name)
+        if name in sizes:
+            risk = risks[name.removeprefix("sizes ")]
+            return ensembles.draw_sizes(found.sizes, task=sizes[name], gallery=faces.name, whose=whose, risk=risk)
+        if name == "scatter":
+            column = faces.columns.get(against)
+            if not isinstance(column, np.ndarray):
+                raise InputError(
+                    tr("There is no other score to set beside {score}.", score=found.by), hint=tr("Import scores.")
+                )
+            rows = faces.rows_of(found.ids)
+            return ensembles.draw_scatter(
+                np.asarray(column, np.float64)[rows], found.values, x_name=against, y_name=found.by, lower=lower,
+                right=known.right if known is not None else None, limit=limit, people=faces.identity.codes[rows],
+                gallery=faces.name, whose=whose,
+            )  # fmt: skip
+        if name == "update":
+            if update is None:
+                raise InputError(
+                    tr("There is no other query model to change to."), hint=tr("Embed the gallery with another model.")
+                )
+            rates = {} if plan is None else {"far": plan.far, "fpir": plan.fpir}
+            return ensembles.draw_update(update(tick=tick), gallery=faces.name, **rates)
         risk = risks[name]
         if risk is None:
             raise InputError(tr("What refusing does is not worked out yet."))
-        return figures.draw_risk(risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name)
+        return figures.draw_risk(
+            risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name, whose=whose
+        )
 
     return _written(out, which, figure, tick, paper)
 
@@ -324,7 +375,7 @@ def _figure(evaluation: Evaluation, name: str, *, side: str, threshold: float | 
         report = getattr(evaluation, side) or evaluation.b or evaluation.a
         if report is None or report.verification is None:
             raise InputError(tr("There are no scores to draw."))
-        return charts.histogram(report, threshold=threshold, far=far)
+        return charts.histogram(report, threshold=threshold, far=far, told=charts.of_whom(evaluation, report))
     draw = {
         "roc": charts.roc,
         "det": charts.det,
