@@ -138,7 +138,7 @@ def _evaluation(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
     # Charts draw what was worked out from the scores; these, some 50 MB a model, stay here.
     a, b = (replace(one, scores=None) if one is not None else None for one in (found.a, found.b))
     point = {"threshold": here.threshold, "far": here.far} if here is not None else {}
-    return (replace(found, a=a, b=b),), {"side": view.side, **point}
+    return (replace(found, a=a, b=b),), {"side": view.side, "faces": workspace.faces, **point}
 
 
 # Uncertainty
@@ -398,8 +398,11 @@ DEPICTED: Mapping[str, Depicted] = {
             "det": "DET",
             "scores": "Scores",
             "points": "Operating points",
+            "breakdown": "Breakdown by a column",
+            "confusable": "Confusable people",
             "cmc": "CMC",
             "open set": "Open set",
+            "retrieval": "Retrieval",
         },
         actions.evaluated,
         drawing.draw_charts,

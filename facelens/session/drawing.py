@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from facelens.session.matching import Pair, Searched
 
 GALLERY = ("sheet",)
-CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
+CHARTS = ("roc", "det", "scores", "points", "breakdown", "confusable", "cmc", "open set", "retrieval")
 UNCERTAINTY = (  # also what their files are called
     "histogram", "1 to 1", "1 to N", "strip", "quadrants", "members", "sizes 1 to 1", "sizes 1 to N", "scatter",
     "update",
@@ -73,14 +73,18 @@ def draw_charts(
     side: str = "b",
     threshold: float | None = None,
     far: float | None = None,
+    faces: FaceSet | None = None,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """Draw charts to `out`, or where there are several to files beside it with their names added; leaves out what
-    cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given."""
-    return _written(
-        out, which, lambda name, _: _figure(evaluation, name, side=side, threshold=threshold, far=far), tick, paper
-    )
+    cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given; `faces` are those that
+    were evaluated, for pictures of them."""
+
+    def figure(name: str, tick: Tick) -> Figure:
+        return _figure(evaluation, name, side=side, threshold=threshold, far=far, faces=faces, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_uncertainty(
@@ -368,19 +372,29 @@ def _written(
     return written
 
 
-def _figure(evaluation: Evaluation, name: str, *, side: str, threshold: float | None, far: float | None) -> Figure:
-    from facelens.figures import charts
+def _figure(
+    evaluation: Evaluation, name: str, *, side: str, threshold: float | None, far: float | None, faces: FaceSet | None,
+    tick: Tick,
+) -> Figure:  # fmt: skip
+    from facelens.figures import breakdown, charts
 
+    report = getattr(evaluation, side) or evaluation.b or evaluation.a
     if name == "scores":
-        report = getattr(evaluation, side) or evaluation.b or evaluation.a
         if report is None or report.verification is None:
             raise InputError(tr("There are no scores to draw."))
         return charts.histogram(report, threshold=threshold, far=far, told=charts.of_whom(evaluation, report))
+    if name == "confusable":
+        if report is None or report.verification is None or faces is None:
+            raise InputError(tr("There are no scores to draw."))
+        return breakdown.draw_confusable(faces, evaluation, report, tick=tick)
+    if name == "breakdown":
+        return breakdown.draw_breakdown(evaluation, far=far)
     draw = {
         "roc": charts.roc,
         "det": charts.det,
         "points": charts.operating_points,
         "cmc": charts.cmc,
         "open set": charts.open_set,
+        "retrieval": breakdown.draw_retrieval,
     }[name]
     return draw(evaluation)
