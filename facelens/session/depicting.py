@@ -244,6 +244,7 @@ def _match(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str,
         "query": workspace.query,
         "queries": workspace.queries,
         "sweep": sweep_of(workspace),
+        "ground": questions.ground(workspace) if workspace.resolved_match.model else None,
         "cut": view.cut,
         "patch": view.patch,
     }
@@ -454,12 +455,22 @@ DEPICTED: Mapping[str, Depicted] = {
         _to("learners"),
     ),
     "match": Depicted(
-        {"flow": "Flow", "ranking": "Ranking", "regions": "Regions", "sweep": "All queries"},
+        {
+            "flow": "Flow",
+            "ranking": "Ranking",
+            "regions": "Regions",
+            "retrieval": "Retrieval sheet",
+            "occlusions": "Retrieval sheet, occluded",
+            "weights": "Ways to weigh patches",
+            "flows": "Flow by each weighting",
+            "sweep": "All queries",
+            "table": "All queries, table",
+        },
         actions.matched,
         drawing.draw_match,
         _match,
         _hold_pairs,
-        lambda which, view: ("match", "sweep") if "sweep" in which else ("match",),
+        lambda which, view: ("match", "sweep") if which & set(drawing.SWEPT) else ("match",),
     ),
     "upgrade": Depicted(
         {

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
     from facelens.images.faceset import FaceSet, Ids, Rows
+    from facelens.session.ground import Ground
     from facelens.session.matching import Pair, Searched
 
 GALLERY = ("sheet",)
@@ -44,7 +45,8 @@ UNCERTAINTY = (  # also what their files are called
 )  # fmt: skip
 CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
 LEARNERS = ("specialists", "table", "dimensions", "groups")
-MATCH = ("flow", "ranking", "regions", "sweep")
+MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table")
+SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
 UPGRADE = ("matrix", "gains", "sequence", "flips", "backfill", "same people", "map")
 PROJECTION = ("map",)
 
@@ -256,6 +258,7 @@ def draw_match(
     queries: FaceSet | None = None,
     other: Pair | None = None,
     sweep: Sweep | None = None,
+    ground: Ground | None = None,
     cut: float = 0.02,
     patch: Patch | None = None,
     which: Sequence[str] = MATCH,
@@ -265,22 +268,44 @@ def draw_match(
     """The same for a search by patches, for one of the faces found, and for all queries.
 
     `query`, `name` and `queries` say who is searched for, see `matched.Subject`. `other` is the
-    nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`.
+    nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`. `ground`
+    is where was searched: sheets search there for the same face, painted otherwise or weighed in other ways.
     """
-    from facelens.figures import reranking, transport
-    from facelens.session.matched import Subject
+    from facelens.figures import reranking, retrieved, transport, weighing
+    from facelens.session.match_sheets import Sheets
+    from facelens.session.matched import Subject, first_face
 
     missing = InputError(tr("No match is worked out yet."), hint=tr("Search for a face first."))
     subject = Subject(faces, searched, plan, query, name, queries)
 
+    def sheet(which: str, searched: Searched, tick: Tick) -> Figure:
+        """What is worked out here."""
+        if ground is None or query is None:
+            raise missing
+        sheets = Sheets(ground, subject, query)
+        part = part_of(tick, 0, 2)
+        if which in ("retrieval", "occlusions"):
+            blocks = [sheets.block(searched.occlusion, tick=part)] if which == "retrieval" else sheets.blocks(tick=part)
+            return retrieved.draw_retrieval(faces, blocks, plan=plan, told=subject.told, tick=part_of(tick, 1, 2))
+        face = pair.found.gallery if pair is not None else first_face(searched, plan.alpha)
+        if face is None:
+            raise missing
+        if which == "flows":
+            weighed = sheets.weighed(face, searched.occlusion, sheets.weights(), tick=part)
+            return weighing.draw_flows(weighed, plan=plan, told=subject.told)
+        return weighing.draw_weights(sheets.by_occlusion(face, tick=part), plan=plan, told=subject.told)
+
     def figure(which: str, tick: Tick) -> Figure:
-        if which == "sweep":
+        if which in SWEPT:
             if sweep is None:
                 raise InputError(tr("All queries are not searched for yet."), hint=tr("Search for all faces first."))
             grid = pair.found.grid if pair is not None else plan.grid
-            return reranking.draw_sweep(sweep, plan=plan, told=subject.swept(sweep, grid))
+            draw = {"sweep": reranking.draw_sweep, "table": reranking.draw_before_after}[which]
+            return draw(sweep, plan=plan, told=subject.swept(sweep, grid))
         if searched is None:
             raise missing
+        if which in ("retrieval", "occlusions", "weights", "flows"):
+            return sheet(which, searched, tick)
         if which == "ranking":
             right = searched.right if subject.known else None
             first = searched.first, searched.after(plan.alpha)
