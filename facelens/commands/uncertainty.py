@@ -132,8 +132,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.figure:
         from facelens.session.drawing import draw_uncertainty
 
+        changed = report.update
         work.tell_figures(
-            draw_uncertainty(arguments.figure, gathered.faces, found, step=report.step, lower=found.lower)
+            draw_uncertainty(
+                arguments.figure,
+                gathered.faces,
+                found,
+                step=report.step,
+                lower=found.lower,
+                plan=plan,
+                against=next((name for name in gathered.scores if name != plan.by), ""),
+                update=None if changed is None else lambda **_: changed,
+            )
         )
     return 0
 

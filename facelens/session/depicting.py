@@ -273,7 +273,8 @@ def _hold_pairs(workspace: Workspace, view: View, tick: Tick) -> dict[str, Any]:
 def _upgrade(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
     found, plan = workspace.upgrade, workspace.resolved_upgrade
     assert found is not None
-    more = {"task": plan.task, "order": order_of(workspace), "share": plan.share}
+    dimensions = {name: workspace.features[name].dimensions for name in found.matrix.models}
+    more = {"task": plan.task, "order": order_of(workspace), "share": plan.share, "dimensions": dimensions}
     return (workspace.faces, found), {**more, "laid": workspace.upgrade_map, "people": same_people(workspace, view)}
 
 
@@ -477,6 +478,9 @@ DEPICTED: Mapping[str, Depicted] = {
             "matrix": "Cross-tests",
             "gains": "Gains",
             "sequence": "Sequence",
+            "table": "Table of the models",
+            "directions": "Directions",
+            "compactness": "Distances within a person",
             "flips": "Flips",
             "backfill": "Backfill",
             "same people": "Same people",

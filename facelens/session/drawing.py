@@ -6,7 +6,7 @@ Each function draws those figures of one panel that are asked for, in the worker
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,9 @@ CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single part
 LEARNERS = ("specialists", "table", "dimensions", "groups")
 MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table")
 SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
-UPGRADE = ("matrix", "gains", "sequence", "flips", "backfill", "same people", "map")
+UPGRADE = (
+    "matrix", "gains", "sequence", "table", "directions", "compactness", "flips", "backfill", "same people", "map",
+)  # fmt: skip
 PROJECTION = ("map",)
 
 
@@ -333,20 +335,30 @@ def draw_upgrade(
     share: float | None = None,
     people: SameClass | None = None,
     laid: Projection | None = None,
+    dimensions: Mapping[str, int] | None = None,
     which: Sequence[str] = UPGRADE,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades, and
-    `laid` is the map of old and new."""
-    from facelens.figures import backfill, crossing, flips, same_class
+    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades,
+    `laid` is the map of old and new, and `dimensions` are those of the models."""
+    from facelens.figures import backfill, crossing, flips, same_class, upgrade_table
     from facelens.figures.projection import Look, draw_map
 
-    tests = {"matrix": crossing.draw_matrix, "gains": crossing.draw_gains, "sequence": crossing.draw_sequence}
+    tests = {
+        "matrix": crossing.draw_matrix,
+        "gains": crossing.draw_gains,
+        "sequence": crossing.draw_sequence,
+        "directions": upgrade_table.draw_directions,
+    }
 
     def figure(name: str, tick: Tick) -> Figure:
         if name in tests:
             return tests[name](found, gallery=faces.name, task=task)
+        if name == "table":
+            return upgrade_table.draw_upgrade_table(found, gallery=faces.name, task=task, dimensions=dimensions)
+        if name == "compactness":
+            return upgrade_table.draw_compactness(found, gallery=faces.name)
         if name == "flips":
             return flips.draw_flips(faces, found, tick=tick)
         if name == "backfill":
