@@ -28,6 +28,7 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.analyses.jury import Ruling, Verdict
     from facelens.analyses.parts import Layout, Parts
+    from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
     from facelens.analyses.same_class import SameClass
     from facelens.analyses.uncertainty import Update
@@ -57,7 +58,7 @@ class View:
     candidate: str = ""  # match: the face beside the query; "": the first one found
     cut: float = 0.02  # match: streams with less of the mass of their patch are left out
     patch: tuple[str, int] | None = None  # match: "query" or "gallery" and which, alone
-    beside: str = ""  # upgrade: another model that the same people are shown by
+    beside: str = ""  # upgrade: another model that the same people are shown by; projection: beside that on the map
     colour: str = IDENTITY  # projection: IDENTITY, UNSURE, CHANGE, MOVED or a column
     shape: str = ""  # projection: a column that tells augmented pictures
     augmented: tuple[str, ...] = ()
@@ -313,7 +314,29 @@ def pictured(workspace: Workspace) -> Ids:
 
 
 def _projection(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.faces, workspace.projection), {"look": look_of(workspace, view)}
+    return (workspace.faces, workspace.projection), {
+        "look": look_of(workspace, view),
+        "alone": alone_of(workspace, view),
+    }
+
+
+def alone_of(workspace: Workspace, view: View) -> tuple[Callable[..., Projection], ...]:
+    """What lays out the model on the map and another one, each by itself; nothing where there is no other."""
+    plan = workspace.resolved_projection
+    other = next((name for name in (plan.other, view.beside, workspace.model_a, workspace.model_b, *workspace.features)
+                  if name in workspace.features and name != plan.model), "")  # fmt: skip
+    if not other or plan.model not in workspace.features:
+        return ()
+    # The older one at the left, as a baseline stands.
+    names = (plan.model, other) if plan.other or other != workspace.model_a else (other, plan.model)
+    made: list[Callable[..., Any]] = []
+    for name in names:
+        single = replace(workspace, projection_plan=replace(plan, model=name, other="", part=None))
+        request = questions.projection(single)
+        if request is None:
+            return ()
+        made.append(partial(request.call, *request.args, **request.kwargs))
+    return tuple(made)
 
 
 def look_of(workspace: Workspace, view: View) -> Look:
@@ -493,7 +516,7 @@ DEPICTED: Mapping[str, Depicted] = {
         lambda which, view: ("upgrade", "upgrade map") if "map" in which else ("upgrade",),
     ),
     "projection": Depicted(
-        {"map": "Map"},
+        {"map": "Map", "side by side": "Two models side by side"},
         actions.mapped,
         drawing.draw_projection,
         _projection,

@@ -50,7 +50,7 @@ SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
 UPGRADE = (
     "matrix", "gains", "sequence", "table", "directions", "compactness", "flips", "backfill", "same people", "map",
 )  # fmt: skip
-PROJECTION = ("map",)
+PROJECTION = ("map", "side by side")
 
 
 def draw_gallery(
@@ -380,14 +380,26 @@ def draw_projection(
     found: Projection,
     *,
     look: Look | None = None,
+    alone: Sequence[Callable[..., Projection]] = (),
     which: Sequence[str] = PROJECTION,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for a map of the faces."""
-    from facelens.figures.projection import draw_map
+    """The same for a map of the faces; `alone` lay out each of some models by itself."""
+    from facelens.figures.projection import draw_map, draw_side_by_side
 
-    return _written(out, which, lambda name, tick: draw_map(faces, found, look), tick, paper)
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "map":
+            return draw_map(faces, found, look)
+        if len(alone) < 2:
+            raise InputError(
+                tr("There is no other model to stand beside this one."),
+                hint=tr("Embed the gallery with another model."),
+            )
+        sides = [lay(tick=part_of(tick, i, len(alone))) for i, lay in enumerate(alone)]
+        return draw_side_by_side(faces, sides, look)
+
+    return _written(out, which, figure, tick, paper)
 
 
 def _written(
