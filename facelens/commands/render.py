@@ -49,19 +49,24 @@ def _draw(recipe: Recipe, path: Path, arguments: argparse.Namespace) -> None:
 
     from facelens.figures.sheet import Paper
     from facelens.session import depicting, figure_recipe, questions, replay, tasks
+    from facelens.session.workspace import Workspace
 
     ending = f".{arguments.format or (arguments.out.suffix.lstrip('.') if arguments.out else recipe.format)}"
     name = path.name.removesuffix(figure_recipe.SUFFIX)
     out = arguments.out or path.with_name(name).with_suffix(ending)
     paper = Paper(arguments.width or recipe.paper.width, arguments.dpi or recipe.paper.dpi)
-    opened = replay.replay(
-        recipe.workspace,
-        trusted=arguments.trust,
-        root=stores.store_root(arguments.root),
-        embed=partial(work.apart, tasks.embed_gallery),
-        check=partial(work.apart, tasks.check_gallery),
-        tick=work.Line(tr("Opening")),
-    )
+    if depicting.DEPICTED[recipe.panel].gallery:
+        opened = replay.replay(
+            recipe.workspace,
+            trusted=arguments.trust,
+            root=stores.store_root(arguments.root),
+            embed=partial(work.apart, tasks.embed_gallery),
+            check=partial(work.apart, tasks.check_gallery),
+            tick=work.Line(tr("Opening")),
+        )
+    else:
+        replay.allowed(recipe.workspace, Path(recipe.view.run), trusted=arguments.trust)
+        opened = replay.Replayed(Workspace())
     if opened.changed and arguments.strict:
         raise InputError(" ".join(opened.changed), hint=tr("Leave --strict to draw it all the same."))
     for line in opened.changed:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
     from facelens.session.matching import Searched
+    from facelens.session.training import Run
 
 Held = Mapping[str, Any]  # arguments that a panel has worked out already
 
@@ -63,6 +64,8 @@ class View:
     shape: str = ""  # projection: a column that tells augmented pictures
     augmented: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()  # projection: people who alone have colours
+    run: str = ""  # training: the folder that holds it
+    stage: str = ""  # training: of several in a row, the one that is shown; "": the last that has begun
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Depicted:
     arguments: Callable[[Workspace, View], tuple[tuple[Any, ...], dict[str, Any]]]
     hold: Callable[[Workspace, View, Tick], dict[str, Any]]  # what a panel would have in hand
     answers: Callable[[frozenset[str], View], tuple[str, ...]]  # of questions.QUESTIONS, that these figures need
+    gallery: bool = True  # whether they are of an open gallery
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,6 +99,8 @@ def depict(
     """Draw figures of a panel, all by default, without a window: what is not answered yet is worked out here."""
     row, view = DEPICTED[panel], view or View()
     which = tuple(which) or row.names
+    if panel == "training" and workspace.run is None:
+        workspace = replace(workspace, run=held_run(view))
     workspace = questions.answered(workspace, row.answers(frozenset(which), view), tick=tick)
     if reason := row.needs(workspace):
         raise InputError(reason)
@@ -412,6 +418,20 @@ def _part(workspace: Workspace, ground: Layout) -> int:
     return part if part is not None else min(workspace.part, ground.parts - 1)
 
 
+# Training
+
+
+def _training(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (workspace.run,), {"stage": view.stage}
+
+
+def held_run(view: View) -> Run | None:
+    """The training that a view is of, from its folder."""
+    from facelens.session.training import held
+
+    return held(Path(view.run)) if view.run else None
+
+
 # All of them. Titles are what a figure is called where one is chosen.
 DEPICTED: Mapping[str, Depicted] = {
     "gallery": Depicted(
@@ -522,6 +542,15 @@ DEPICTED: Mapping[str, Depicted] = {
         _projection,
         _nothing,
         lambda which, view: ("projection", "upgrade") if view.colour == CHANGE else ("projection",),
+    ),
+    "training": Depicted(
+        {"curves": "Curves", "confidences": "Confidences", "clusters": "Clusters of the learners"},
+        actions.trained,
+        drawing.draw_training,
+        _training,
+        _nothing,
+        _to(),
+        gallery=False,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Figures of faces, evaluations, an ensemble's uncertainty, parts, learners, matches, upgrades and maps as files.
+"""Figures of faces, evaluations, ensembles, parts, learners, matches, upgrades, maps and trainings as files.
 
 Each function draws those figures of one panel that are asked for, in the worker or in a script alike.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from facelens.errors import InputError
 from facelens.progress import Tick, part_of, silent
-from facelens.words import tr
+from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from facelens.images.faceset import FaceSet, Ids, Rows
     from facelens.session.ground import Ground
     from facelens.session.matching import Pair, Searched
+    from facelens.session.training import Run
 
 GALLERY = ("sheet",)
 CHARTS = ("roc", "det", "scores", "points", "breakdown", "confusable", "cmc", "open set", "retrieval")
@@ -51,6 +52,7 @@ UPGRADE = (
     "matrix", "gains", "sequence", "table", "directions", "compactness", "flips", "backfill", "same people", "map",
 )  # fmt: skip
 PROJECTION = ("map", "side by side")
+TRAINING = ("curves", "confidences", "clusters")
 
 
 def draw_gallery(
@@ -400,6 +402,31 @@ def draw_projection(
         return draw_side_by_side(faces, sides, look)
 
     return _written(out, which, figure, tick, paper)
+
+
+def draw_training(
+    out: Path,
+    run: Run,
+    *,
+    stage: str = "",
+    which: Sequence[str] = TRAINING,
+    paper: Paper | None = None,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for a training as far as it is: its `stage`, or where it has several the last one that has begun."""
+    from facelens.figures import training as figures
+
+    shown = stage if stage in run.stages else run.stage
+    rows = [row for row in run.rows if row.get("stage", "") == shown]
+    recipe = run.recipe
+    told = [
+        escaped(recipe.name or recipe.kind),
+        *([tr("stage {name}", name=escaped(shown))] if shown else []),
+        tr("on {name}", name=escaped(run.name)) if run.name else tr("on drawn people"),
+        tr("seed {n}", n=recipe.seed),
+    ]
+    draw = {"curves": figures.draw_curves, "confidences": figures.draw_confidences, "clusters": figures.draw_clusters}
+    return _written(out, which, lambda name, tick: draw[name](rows, told), tick, paper)
 
 
 def _written(
