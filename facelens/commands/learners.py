@@ -20,6 +20,7 @@ def add(commands: Commands) -> None:
     parts.part_arguments(command, models=tr("embed --gallery with this (and a baseline) instead of giving a STORE"))
     command.add_argument("--baseline", metavar="STORE", help=tr("an undivided model, cut into as many slices"))
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("all queries with the rank of each learner"))
+    command.add_argument("--latex", type=Path, metavar="FILE", help=tr("the table of the learners for a paper"))
     work.disguise_arguments(command)
     command.set_defaults(run=run)
 
@@ -43,6 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         write_queries(arguments.csv, report.faces, report.found)
     if arguments.json:
         report.write_json(arguments.json)
+    if arguments.latex:
+        from facelens.session import latex
+
+        latex.write_latex(arguments.latex, latex.learners_latex(report.faces, report.found))
     if arguments.figure:
         from facelens.session.drawing import draw_learners
 

@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         if out.suffix.lower() in TABLES:
             write_points(out, faces, found)
         else:
-            draw_projection(out, faces, found, look=Look(by=arguments.by))
+            draw_projection(out, faces, found, look=Look(by=arguments.by), which=("map",))
     return 0
 
 

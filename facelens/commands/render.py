@@ -84,8 +84,12 @@ def _opened(recipe: Recipe, arguments: argparse.Namespace) -> Workspace:
     """What the recipe names; says what is not as it was."""
     from functools import partial
 
-    from facelens.session import replay, tasks
+    from facelens.session import depicting, replay, tasks
+    from facelens.session.workspace import Workspace
 
+    if not depicting.DEPICTED[recipe.panel].gallery:
+        replay.allowed(recipe.workspace, Path(recipe.view.run), trusted=arguments.trust)
+        return Workspace()
     opened = replay.replay(
         recipe.workspace,
         trusted=arguments.trust,

@@ -47,6 +47,7 @@ def add(commands: Commands) -> None:
         help=tr("default: 0,0.3,0.5,0.7,1,sum"),
     )
     command.add_argument("--json", type=Path, metavar="FILE", help=tr("all numbers but those of single queries"))
+    command.add_argument("--latex", type=Path, metavar="FILE", help=tr("the table before and after for a paper"))
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the curves: NAME.pdf, .svg or .png"))
     work.disguise_arguments(command)
     command.set_defaults(run=run)
@@ -81,6 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(line)
     if arguments.json:
         report.write_json(arguments.json)
+    if arguments.latex:
+        from facelens.session import latex
+
+        latex.write_latex(arguments.latex, latex.sweep_latex(faces, sweep, plan))
     if arguments.figure:
         from facelens.session.drawing import draw_match
 

@@ -140,7 +140,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.figure:
         from facelens.session.drawing import draw_uncertainty
 
-        work.tell_figures(draw_uncertainty(arguments.figure, faces, found, step=report.step, lower=found.lower))
+        changed = report.update
+        work.tell_figures(
+            draw_uncertainty(
+                arguments.figure,
+                faces,
+                found,
+                step=report.step,
+                lower=found.lower,
+                plan=report.plan,
+                against=next((name for name in report.scores if name != report.plan.by), ""),
+                update=None if changed is None else lambda **_: changed,
+            )
+        )
     return 0
 
 

@@ -75,6 +75,9 @@ def add(commands: Commands) -> None:
     command.add_argument("--report", type=Path, metavar="DIR", help=tr("a page with everything, and all files"))
     command.add_argument("--csv", type=Path, metavar="FILE", help=tr("searches and pairs that are lost or gained"))
     command.add_argument("--backfill", type=Path, metavar="FILE", help=tr("the gallery, first to be embedded first"))
+    command.add_argument(
+        "--latex", type=Path, metavar="FILE", help=tr("models with gains, matrix, intra-class distances")
+    )
     command.add_argument("--figure", type=Path, metavar="FILE", help=tr("the figures: NAME.pdf, .svg or .png"))
     work.disguise_arguments(command)
     command.set_defaults(run=run)
@@ -124,10 +127,17 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.report, faces, found, order=arguments.order, people=people, features=features, notes=report.notes
         )
         print(tr("Report: {path}", path=str(page)))
+    sizes = {name: one.dimensions for name, one in features.items()}
+    if arguments.latex:
+        from facelens.session import latex
+
+        latex.write_latex(arguments.latex, latex.upgrade_latex(faces, found, dimensions=sizes))
     if arguments.figure:
         from facelens.session.drawing import draw_upgrade
 
-        draw_upgrade(arguments.figure, faces, found, order=arguments.order, people=people)
+        work.tell_figures(
+            draw_upgrade(arguments.figure, faces, found, order=arguments.order, people=people, dimensions=sizes)
+        )
     return 0
 
 

@@ -17,6 +17,7 @@ from facelens.analyses.evaluation import Evaluation, Report
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import OperatingPoint, Verification
 from facelens.errors import InputError
+from facelens.figures import page
 from facelens.figures.scales import Array, forward, ticks
 from facelens.figures.style import INK, style
 from facelens.words import escaped, number, tr
@@ -160,8 +161,13 @@ def det(evaluation: Evaluation) -> Figure:
         return plot.figure
 
 
-def histogram(report: Report, *, threshold: float | None = None, far: float | None = None) -> Figure:
-    """Genuine and impostor scores, each group scaled to its peak; the line is `threshold`, `far` what it lets in."""
+def histogram(
+    report: Report, *, threshold: float | None = None, far: float | None = None, told: Sequence[str] = ()
+) -> Figure:
+    """Genuine and impostor scores, each group scaled to its peak; the line is `threshold`, `far` what it lets in.
+
+    `told` is of whom it speaks, under the chart.
+    """
     v = report.verification
     if v is None:
         raise _missing(tr("1:1 comparisons"))
@@ -169,12 +175,14 @@ def histogram(report: Report, *, threshold: float | None = None, far: float | No
     with style():
         edges = np.asarray(h.edges, np.float64)
         span = (float(edges[0]), float(edges[-1])) if len(edges) > 1 else (-1.0, 1.0)
+        lined = threshold is not None and span[0] <= threshold <= span[1]
         plot = Plot(
             tr("score, {model}, higher = more alike", model=report.name),
             tr("share of pairs, each group scaled to its peak"),
-            Limits(span, (0.0, 1.0), 0.0), "linear", "linear", size=(6.4, 2.2), foot=0.02,
+            Limits(span, (0.0, 1.0), 0.0), "linear", "linear", size=(6.4, 2.5), foot=0.26 if told else 0.02,
         )  # fmt: skip
-        shown = False
+        plot.axes.set_ylim(0.0, 1.24 if lined else 1.015)  # what the line means stands over all bars
+        shown, places = False, []
         for counts, ink, hatch, name, n in (
             (h.impostor, INK["bad"], "/////", tr("impostor"), v.n_impostor),
             (h.genuine, INK["good"], "", tr("genuine"), v.n_genuine),
@@ -183,24 +191,21 @@ def histogram(report: Report, *, threshold: float | None = None, far: float | No
             if peak:
                 plot.steps(edges, counts / peak, ink, hatch)
                 shown = True
-            beside = 0.012 if name == tr("impostor") else 0.988
-            anchor = "left" if beside < 0.5 else "right"
-            plot.axes.text(beside, 0.62, name, transform=plot.axes.transAxes, color=ink, fontweight="bold", ha=anchor)
-            plot.axes.text(
-                beside,
-                0.53,
-                tr("N = {n}", n=n),
-                transform=plot.axes.transAxes,
-                color=INK["text3"],
-                fontsize=7,
-                ha=anchor,
-            )
+            places.append((name, tr("N = {n}", n=n), ink, hatch))
+        plot.groups(places)
         if not shown:
             plot.note(tr("n/a: there is no pair"))
-        if threshold is not None and span[0] <= threshold <= span[1]:
+        if lined and threshold is not None:
             meaning = "" if far is None else tr("FAR {far}", far=rate(far))
             plot.decision(threshold, tr("threshold {value}", value=number(threshold, 3)), meaning)
+        if told:
+            plot.caption(told)
         return plot.figure
+
+
+def of_whom(evaluation: Evaluation, report: Report) -> tuple[str, str]:
+    """Gallery, test, N and how intervals were made, for a figure of one report."""
+    return _pairs_lines(evaluation, [("", report)])
 
 
 def cmc(evaluation: Evaluation) -> Figure:
@@ -444,10 +449,10 @@ class Plot:
             axis.set_tick_params(labelsize=7, length=2 if axis is self.axes.xaxis and not grid else 0, pad=4)
         self.axes.set_axisbelow(True)
         self.axes.grid(True, axis="both" if grid else "y", color=INK["text"], alpha=0.09, linewidth=0.7)
-        self.figure.text(0.08 / wide, 1 - 0.17 / high, y, fontsize=7.5, color=INK["text2"], va="center")
-        self.figure.text(
-            1 - 0.18 / wide, (foot + 0.14) / high, x, fontsize=7.5, color=INK["text2"], ha="right", va="center"
-        )
+        look: dict[str, Any] = {"fontsize": 7.5, "color": INK["text2"], "va": "center"}
+        x, y = (page.elided(title, 7.5, wide - 0.26) for title in (x, y))
+        self.figure.text(0.08 / wide, 1 - 0.17 / high, y, **look)
+        self.figure.text(1 - 0.18 / wide, (foot + 0.14) / high, x, ha="right", **look)
         self._size = size
         self._noted = False
 
@@ -513,6 +518,27 @@ class Plot:
             )
         self.axes.stairs(heights, edges, color=ink, linewidth=EDGE, baseline=None, zorder=3)
 
+    def groups(self, groups: Sequence[tuple[str, str, str, str]]) -> None:
+        """What is filled and what is hatched, at the right of the y title: name, what is said of it, ink, hatch."""
+        from matplotlib.patches import Rectangle
+
+        wide, high = self._size
+        x, y = wide - 0.18, high - 0.17
+        for name, said, ink, hatch in reversed(groups):
+            self.figure.text(x / wide, y / high, said, fontsize=7, color=INK["text3"], ha="right", va="center")
+            x -= page.wide(said, 7) + 0.05
+            self.figure.text(
+                x / wide, y / high, name, fontsize=7.5, fontweight="bold", color=ink, ha="right", va="center"
+            )
+            x -= page.wide(name, 7.5, bold=True) + 0.05
+            box = (x - 0.14) / wide, (y - 0.045) / high
+            self.figure.add_artist(
+                Rectangle(
+                    box, 0.14 / wide, 0.09 / high, facecolor=(ink, 0.27), edgecolor=ink, hatch=hatch, linewidth=0.7
+                )
+            )
+            x -= 0.14 + 0.24
+
     def zone(self, low: float, high: float, reason: str) -> None:
         """The stretch without support, hatched, with its reason written upwards."""
         from matplotlib.patches import Rectangle
@@ -573,7 +599,7 @@ class Plot:
             )  # fmt: skip
 
     def caption(self, lines: Sequence[str]) -> None:
+        """Under the axes, a line each; one that is too long for the page is cut."""
         wide, high = self._size
-        self.figure.text(
-            0.08 / wide, 0.05 / high, "\n".join(lines), fontsize=6, color=INK["text3"], va="bottom", linespacing=1.35
-        )
+        text = "\n".join(page.elided(line, 6, wide - 0.16) for line in lines)
+        self.figure.text(0.08 / wide, 0.05 / high, text, fontsize=6, color=INK["text3"], va="bottom", linespacing=1.35)

@@ -5,7 +5,6 @@ Every figure names gallery, old and new model, what was measured, N and how its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from facelens.analyses.crossing import SELF, Bound, CrossTest, Gain, Matrix
@@ -14,7 +13,7 @@ from facelens.analyses.upgrade import Upgrade
 from facelens.errors import InputError
 from facelens.figures import crossing_words as words
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark, readable, undefined, wrapped
-from facelens.figures.scales import ticks
+from facelens.figures.rails import GAP, NAMES, RAIL, Rails, reach
 from facelens.figures.style import INK, style
 from facelens.words import escaped, number, plural, tr
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL, TALL, SIDE = 1.16, 0.66, 1.2  # inches of a cell, and of the names at its left
-ROW, NAMES, VALUES = 0.3, 1.72, 1.86  # of a chart with rows: a row, what stands left and right of it
-RAIL = 2.6
 CHANCE = "#ededed"
 
 
@@ -156,28 +153,28 @@ def draw_gains(found: Upgrade, *, gallery: str = "", task: str = "") -> Figure:
         )
     foot = [words.possible(gains[0]), tr("per cent of |upper − old|"), words.asked(plan, task)]
     with style():
-        page, axes = _rows(
+        rails = Rails(
             tr("Gains: share of the way from old to upper"),
             [*told(found, gallery, resamples=plan.resamples), tr("upper {name}", name=escaped(plan.upper))],
             len(gains), words.gain_limits(gains), foot,
         )  # fmt: skip
+        axes = rails.axes
         step = 50 if axes.get_xlim()[1] - axes.get_xlim()[0] <= 200 else 100
         marks = [share for share in range(-500, 501, step) if axes.get_xlim()[0] <= share <= axes.get_xlim()[1]]
         axes.set_xticks(marks, [tr("{share} %", share=number(share, 0)) for share in marks])
         axes.axvline(0, color="#ababab", linewidth=1.0, zorder=1.5)
         for i, gain in enumerate(gains):
-            _gain(page, axes, i, gain)
-        return page.figure
+            _gain(rails, i, gain)
+        return rails.page.figure
 
 
-def _gain(page: Page, axes: Axes, i: int, gain: Gain) -> None:
+def _gain(rails: Rails, i: int, gain: Gain) -> None:
     strong = gain.telling and (gain.best or gain.of == "performance")
     ink = "text" if strong else "text2" if gain.telling else "text3"
     name = tr("{name} (best)", name=words.gain_name(gain)) if gain.best else words.gain_name(gain)
     colour = INK["B"] if strong else INK[ink]
-    _named(page, i, name, words.gain_told(gain), ink=ink, bold=strong)
-    if gain.percent.defined and gain.percent.value is not None:
-        _point(axes, gain.percent, i, colour, marker="o", filled=gain.telling)
+    rails.write(i, name, words.gain_told(gain), ink=ink, bold=strong)
+    rails.point(gain.percent, i, colour, filled=gain.telling)
 
 
 # A sequence
@@ -189,11 +186,10 @@ def draw_sequence(found: Upgrade, *, gallery: str = "", task: str = "") -> Figur
     bounds = [one for one in found.matrix.bounds if one.task == task]
     tests = [_tests(found.matrix, one) for one in bounds]
     known = [one.measure(task) for row in tests for one in row if one is not None]
-    ends = [end for one in known if one.defined for end in (one.value, one.low, one.high) if end is not None]
-    if not ends:
+    limits = reach(known)
+    if limits is None:
         why = next((one.text() for one in known if not one.defined), tr("no two models follow each other"))
         raise InputError(tr("There is no sequence to draw: {why}.", why=why))
-    span = max(max(ends) - min(ends), 0.02)
     foot = [
         tr("ring: older model alone"),
         tr("diamond: newer queries in the older gallery"),
@@ -201,24 +197,22 @@ def draw_sequence(found: Upgrade, *, gallery: str = "", task: str = "") -> Figur
         tr("the diamond should lie between the other two"),
     ]
     with style():
-        page, axes = _rows(
+        rails = Rails(
             tr("Sequence: {asked}, higher is better", asked=words.asked(plan, task)),
-            told(found, gallery, resamples=plan.resamples), len(bounds),
-            (min(ends) - 0.06 * span, max(ends) + 0.06 * span), foot, row=0.46,
+            told(found, gallery, resamples=plan.resamples), len(bounds), limits, foot, row=0.46,
         )  # fmt: skip
-        marks = ticks("linear", *axes.get_xlim(), room=5)
-        axes.set_xticks([place for place, _ in marks], [text for _, text in marks])
+        rails.rates()
         for i, (bound, row) in enumerate(zip(bounds, tests)):
             name = tr("{low} → {high}", low=escaped(bound.low), high=escaped(bound.high))
-            _named(page, i, name, words.bound_words(plan, bound), row=0.46, indent=0.16)
+            rails.write(i, name, words.bound_words(plan, bound), indent=0.16)
             if bound.above.defined and bound.below.defined:
-                down = HEAD + 0.1 + (i + 0.5) * 0.46
-                mark(page.bare(NAMES + MARGIN + RAIL + 0.12, down - 0.06, 0.12, 0.12), bound.holds, x=0.5, y=0.5)
+                place = NAMES + MARGIN + RAIL + GAP, rails.middle(i) - 0.06
+                mark(rails.page.bare(*place, 0.12, 0.12), bound.holds, x=0.5, y=0.5)
             looks = (("A", "o", False, -0.26), ("text", "D", True, 0.0), ("B", "o", True, 0.26))
             for test, (ink, marker, filled, off) in zip(row, looks):
-                if test is not None and test.measure(task).defined:
-                    _point(axes, test.measure(task), i + off, INK[ink], marker=marker, filled=filled)
-        return page.figure
+                if test is not None:
+                    rails.point(test.measure(task), i + off, INK[ink], marker=marker, filled=filled)
+        return rails.page.figure
 
 
 def _tests(matrix: Matrix, bound: Bound) -> tuple[CrossTest | None, ...]:
@@ -227,54 +221,3 @@ def _tests(matrix: Matrix, bound: Bound) -> tuple[CrossTest | None, ...]:
         matrix.test(bound.high, bound.low, bound.direction),
         matrix.test(bound.high, bound.high),
     )
-
-
-# Charts with a row for each thing
-
-
-def _rows(
-    title: str, told: Sequence[str], n: int, limits: tuple[float, float], foot: Sequence[str], *, row: float = ROW
-) -> tuple[Page, Axes]:
-    """A page with names at the left, a rail in the middle and values at the right."""
-    width = NAMES + RAIL + VALUES + 2 * MARGIN
-    high = n * row
-    page = Page(width, HEAD + 0.1 + high + 0.4 + LINE * len(lines(foot, width - 2 * MARGIN)))
-    page.head(title, told)
-    axes = page.axes(MARGIN + NAMES, HEAD + 0.1, RAIL, high)
-    axes.set(xlim=limits, ylim=(n - 0.5, -0.5), yticks=[])
-    axes.tick_params(axis="x", labelsize=6, length=2, pad=2)
-    axes.set_axisbelow(True)
-    axes.grid(True, axis="x", color=INK["text"], alpha=0.09, linewidth=0.7)
-    page.foot(foot)
-    return page, axes
-
-
-def _named(
-    page: Page, i: int, name: str, value: str, *, ink: str = "text", bold: bool = False, row: float = ROW,
-    indent: float = 0.0,
-) -> None:  # fmt: skip
-    down = HEAD + 0.1 + (i + 0.5) * row
-    weight = "bold" if bold else "normal"
-    page.text(MARGIN, down, elided(name, 7, NAMES - 0.1, bold=bold), size=7, ink=ink, fontweight=weight)
-    x = MARGIN + NAMES + RAIL + 0.12 + indent
-    page.text(x, down, elided(value, 6.5, VALUES - 0.12 - indent, bold=bold), size=6.5, ink=ink, fontweight=weight)
-
-
-def _point(axes: Axes, measure: Measure, y: float, colour: str, *, marker: str, filled: bool) -> None:
-    """A value with its whisker; what is beyond the axis is an arrow at its edge."""
-    assert measure.value is not None
-    low, high = axes.get_xlim()
-    if measure.low is not None and measure.high is not None:
-        ends = [min(max(end, low), high) for end in (measure.low, measure.high)]
-        axes.plot(ends, [y, y], color=colour, linewidth=1.1, zorder=2)
-        for end, real in zip(ends, (measure.low, measure.high)):
-            if end == real:
-                axes.plot([end], [y], marker="|", markersize=5, color=colour, zorder=2)
-    if not low <= measure.value <= high:
-        at, arrow = (low, "<") if measure.value < low else (high, ">")
-        axes.plot([at], [y], marker=arrow, markersize=5, color=colour, clip_on=False, zorder=4)
-        return
-    axes.plot(
-        [measure.value], [y], marker=marker, markersize=4.6, markerfacecolor=colour if filled else INK["base"],
-        markeredgecolor=colour, markeredgewidth=1.0, zorder=3,
-    )  # fmt: skip

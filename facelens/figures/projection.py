@@ -6,14 +6,14 @@ Very many dots and lines are pictures inside the file, so that it opens; words s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses.flips import GAINED, LOST, SAME, UNSEARCHED
-from facelens.analyses.projection import Projection
+from facelens.analyses.projection import NAMES, Projection
 from facelens.errors import InputError
 from facelens.figures import hues
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, wide
@@ -105,6 +105,71 @@ def draw_map(faces: FaceSet, found: Projection, look: Look | None = None) -> Fig
             page.scale(MARGIN, down, scale[0], scale[1], scale[2])
         page.foot(foot)
         return page.figure
+
+
+def draw_side_by_side(faces: FaceSet, sides: Sequence[Projection], look: Look | None = None) -> Figure:
+    """Maps of several models beside each other, each laid out by itself, so that places on two of them do not compare.
+
+    After Shi et al., "Towards Universal Representation Learning", CVPR 2020, supplement, fig. 4: colours are people,
+    discs original and triangles augmented pictures.
+    """
+    look = look or Look()
+    if look.by in ("moved", "change") or look.values is not None:  # which only a map of two models together has
+        look = replace(look, by="identity", change=None, values=None, values_title="")
+    sides = [one for one in sides if len(one)]
+    if not sides:
+        raise InputError(tr("There are no faces on the map."), hint=tr("Embed the gallery first."))
+    width = 2 * MARGIN + len(sides) * TWO + (len(sides) - 1) * GAP
+    room, rows = width - 2 * MARGIN, [faces.rows_of(one.ids) for one in sides]
+    if any(len(some) != len(one) for some, one in zip(rows, sides)):
+        raise InputError(tr("The map is of other faces."), hint=tr("Lay out the open gallery first."))
+    shades = [_colours(faces, some, one, look) for some, one in zip(rows, sides)]
+    _, legend, scale = shades[0]
+    foot = [tr("each model is laid out by itself: places on two maps do not compare"), *_made(sides)]
+    foot += dict.fromkeys(note for one in sides for note in one.notes)
+    entries = _rows(legend, room)
+    below = 0.2 * (len(entries) + (scale is not None)) + 0.1
+    with style():
+        page = Page(width, HEAD + 0.34 + TWO + below + LINE * len(lines(foot, room)) + 0.12)
+        names = tr(" and ").join(escaped(one.plan.model) for one in sides)
+        title_ = tr("{method} of {names}, side by side", method=NAMES[sides[0].drawn], names=names)
+        page.head(title_, [escaped(faces.name), _counted(sides[0], faces, rows[0])])
+        top = HEAD + 0.34
+        for i, (one, some, (colours, _, _)) in enumerate(zip(sides, rows, shades)):
+            left = MARGIN + i * (TWO + GAP)
+            said = f"({'abcdef'[i]}) {escaped(one.plan.model)}" if len(sides) > 1 else escaped(one.plan.model)
+            page.text(left, HEAD + 0.08, elided(said, 8, TWO, bold=True), size=8, fontweight="bold")
+            page.text(left, HEAD + 0.23, _kept(one), size=6.5, ink="text3")
+            axes, box = page.axes(left, top, TWO, TWO), _box(one)
+            axes.set(xlim=box[0], ylim=box[1], xticks=[], yticks=[], facecolor=GROUND)
+            axes.spines[:].set_visible(False)
+            _dots(axes, one.points, colours, faces, some, look, TWO)
+            _names(axes, one.points, faces, some, one, look)
+        down = top + TWO + 0.12
+        for line in entries:
+            _entries(page, line, down)
+            down += 0.2
+        if scale is not None:
+            page.scale(MARGIN, down, scale[0], scale[1], scale[2])
+        page.foot(foot)
+        return page.figure
+
+
+def _kept(one: Projection) -> str:
+    """How far the map can be trusted, and of how many faces it is."""
+    told = [plural(len(one), "N = {n} face", "N = {n} faces")]
+    if one.final and one.quality.value is not None:
+        told.append(tr("trustworthiness {value}", value=number(one.quality.value, 2)))
+    return " · ".join(told)
+
+
+def _made(sides: Sequence[Projection]) -> list[str]:
+    """How the maps were made, once."""
+    plan, drawn = sides[0].plan, sides[0].drawn
+    if drawn == "pca":
+        return [tr("two principal components of each")]
+    more = {"umap": tr("{n} neighbours", n=plan.neighbours), "tsne": tr("perplexity {n}", n=int(plan.perplexity))}
+    return [tr(plan.metric), more[drawn], tr("seed {n}", n=plan.seed)]
 
 
 Entry = tuple[str, str, str]  # mark, colour, words

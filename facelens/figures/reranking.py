@@ -20,7 +20,8 @@ from facelens.figures.match_words import alpha_title, plan_words, solver_words, 
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark, undefined, wide
 from facelens.figures.part_study import chart, name_ends
 from facelens.figures.style import INK, style
-from facelens.figures.swept import MEASURES, curve
+from facelens.figures.swept import MEASURES, curve, steps
+from facelens.figures.tabular import Column, Table, draw_table
 from facelens.figures.transport import Face
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, silent
@@ -272,3 +273,29 @@ def _summed(row: SweepRow, name: str) -> Measure | None:
     """The plain sum, where it was tried and there is a value."""
     tried = [one for alpha, one in zip(row.alphas, row.measures.get(name, ())) if alpha < 0 and one.defined]
     return tried[0] if tried else None
+
+
+def draw_before_after(sweep: Sweep, *, plan: MatchPlan, told: Sequence[str]) -> Figure:
+    """P@1, RP and MAP@R by cosine alone and with each way to weigh patches; the one of the plan is bold."""
+    found = steps(sweep, plan.alpha)
+    known = max((one.n for one in sweep.before.values() if one.defined), default=0)
+    rows, inks, bold = [], [], set[int]()
+    for i, step in enumerate(found):
+        name = weights_title(step.weights) if step.weights else tr("Stage 1: cosine")
+        moved = ["", ""] if not step.weights else [f"{step.better:,}", f"{step.worse:,}"]
+        rows.append([name, *(step.measures[one].text(3) for one in MEASURES), *moved])
+        inks.append([""] * 4 + ["good" if step.better else "text3", "bad" if step.worse else "text3"])
+        if step.weights and step.weights == plan.weights:
+            bold.add(i)
+    columns = [Column("", 1.25, right=False), *(Column(one, 1.55) for one in MEASURES)]
+    columns += [Column(tr("▲ better"), 0.7), Column(tr("▼ worse"), 0.65)]
+    foot = [
+        tr("Stage 2 at {alpha}", alpha=alpha_title(found[-1].alpha if len(found) > 1 else plan.alpha)),
+        solver_words(sweep.solver, plan.epsilon), tr("shortlist {k}", k=sweep.shortlist or tr("all")),
+        sweep.how.removesuffix("."), plural(known, "N = {n} query", "N = {n} queries"),
+        tr("higher is better, 95 % intervals, people resampled"),
+        tr("better, worse: queries whose first right face comes earlier, later"),
+        *([] if sweep.complete else [tr("not complete: the sweep was still running")]),
+    ]  # fmt: skip
+    table = Table(columns, rows, bold=bold, rules={0}, groups=[(1, 3, tr("means over queries"))], inks=inks)
+    return draw_table(tr("Before and after the second stage, all queries"), told, table, foot)

@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -169,9 +169,19 @@ def _write_pdf(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None
     before = figure.dpi
     figure.set_dpi(72)
     wide, high = figure.get_size_inches()
-    made = PdfFile(file, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+
+    class Scaled(PdfFile):
+        """A page that is larger or smaller than what is drawn on it."""
+
+        def beginStream(self, id: int, len: Any, extra: Any = None, png: Any = None) -> None:  # noqa: N802
+            if extra is not None and "PatternType" in extra:  # hatches lie in the units of the page, not of the drawing
+                extra = extra | {"Matrix": [factor, 0, 0, factor, 0, 72 * high * factor]}
+            super().beginStream(id, len, extra, png)  # type: ignore[no-untyped-call]
+
+    made = Scaled(file, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
     try:
         made.newPage(wide * factor, high * factor)  # type: ignore[no-untyped-call]
+        made.width, made.height = wide, high  # lines are cut off at its edge
         made.output(factor, 0, 0, factor, 0, 0, Op.concat_matrix)  # type: ignore[no-untyped-call]
         renderer = MixedModeRenderer(figure, wide, high, dpi * factor, RendererPdf(made, dpi * factor, high, wide))  # type: ignore[no-untyped-call]
         figure.draw(renderer)  # type: ignore[arg-type]

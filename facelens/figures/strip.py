@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import InputError
-from facelens.figures.page import mark, picture
+from facelens.figures.page import LINE, elided, mark, picture
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet, Ids
 from facelens.progress import Tick, silent
@@ -88,10 +88,11 @@ def face_strip(
     lower: bool = False,
     columns: int = 8,
     caption: str = "",
+    whose: str = "",
     pixels: int = 168,
     tick: Tick = silent,
 ) -> Figure:
-    """Draw the three bands of `values` of the faces `ids`, the value above each face.
+    """Draw the three bands of `values` of the faces `ids`, the value above each face; `whose` says of which models.
 
     Faces above `limit` have a bar at the foot (refused), those with `right` 0 a cross. A picture that cannot be read
     is drawn as an empty place that says so.
@@ -102,12 +103,13 @@ def face_strip(
         raise InputError(tr("The strip needs at least one face."), hint=tr("Work out the ensemble first."))
     shown = [(band, band.places(values, percentiles)) for band in BANDS]
     total = sum(min(len(ordered), columns) for _, ordered in shown)
-    side, gap, left, head, foot, line = 0.8, 0.07, 1.05, 0.36, 0.24, 1.06  # inches
+    side, gap, left, head, foot, line = 0.8, 0.07, 1.05, 0.36, 0.36 if whose else 0.24, 1.06  # inches
     width, height = left + columns * (side + gap) + 0.06, head + len(BANDS) * line + foot
     done, sign = 0, -1 if lower else 1
     with style():
         figure = Figure(figsize=(width, height))
         title = caption or tr("{gallery}: faces by {name}", gallery=faces.name, name=name or tr("value"))
+        title = elided(title, 9, width - 1.3, bold=True)
         figure.text(0.1 / width, 1 - 0.18 / height, title, fontsize=9, fontweight="bold", va="center")
         figure.text(
             1 - 0.12 / width,
@@ -137,14 +139,12 @@ def face_strip(
                     axes.axhspan(0, 0.035, facecolor=WARN, edgecolor="none", zorder=3)
                 if right is not None and right[place] == 0:
                     mark(axes, False, x=0.89, y=0.89)
-        figure.text(
-            left / width,
-            0.12 / height,
-            _legend(name, limit=limit, lower=lower, marked=right is not None),
-            color=INK["text3"],
-            fontsize=6,
-            va="center",
-        )
+        said = [_legend(name, limit=limit, lower=lower, marked=right is not None), *([whose] if whose else [])]
+        for i, text in enumerate(reversed(said)):
+            text = elided(text, 6, width - left - 0.1)
+            figure.text(
+                left / width, (0.12 + i * LINE) / height, text, color=INK["text3"], fontsize=6, va="center"
+            )  # fmt: skip
         tick(total, total, "")
     return figure
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from facelens.analyses.measure import Measure
-from facelens.analyses.reranking import SweepRow
+from facelens.analyses.reranking import Sweep, SweepRow
 from facelens.figures.scales import Array
 from facelens.words import tr
 
@@ -41,3 +44,31 @@ def curve(row: SweepRow, name: str) -> tuple[Array, Array, Array, Array]:
     ]
     x, y, low, high = np.array(ends, np.float64).reshape(-1, 4).T
     return x, y, low, high
+
+
+def moved(sweep: Sweep, ranks: NDArray[np.int32]) -> tuple[int, int]:
+    """For how many queries the first right face comes earlier than by cosine alone, and for how many later."""
+    known = sweep.ranks > 0
+    return int((ranks < sweep.ranks)[known].sum()), int((ranks > sweep.ranks)[known].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One way to search all queries: by cosine alone, or with a second stage."""
+
+    weights: str  # "": cosine alone
+    alpha: float
+    measures: dict[str, Measure]
+    better: int = 0  # queries whose first right face comes earlier than by cosine alone
+    worse: int = 0
+
+
+def steps(sweep: Sweep, alpha: float) -> list[Step]:
+    """Cosine alone, then every way to weigh patches at the step closest to alpha."""
+    made = [Step("", 0.0, {name: sweep.before.get(name, Measure.none("")) for name in MEASURES})]
+    for row in sweep.rows:
+        place = nearest(row, alpha)
+        if place is not None:
+            measures = {name: measured(row, name, alpha) for name in MEASURES}
+            made.append(Step(row.weights, row.alphas[place], measures, *moved(sweep, row.ranks[place])))
+    return made

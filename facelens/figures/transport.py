@@ -111,16 +111,16 @@ def draw_flow(
         )
         for i, (title, aside) in enumerate(heads):
             _title(page, places[i % 3], (top, below)[i // 3] - 0.09, title, aside, column)
-        size, limits = (column, high), _limits(found)
-        _cells(page, places[0], top, size, query.picture, found.grid)
-        _empty(_cells(page, places[1], top, size, moved, found.grid), found.grid, found.u)
-        axes = _cells(page, places[2], top, size, gallery.picture, found.gallery_grid)
+        size, limits = (column, high), weight_limits(found)
+        cells(page, places[0], top, size, query.picture, found.grid)
+        hatch_empty(cells(page, places[1], top, size, moved, found.grid), found.grid, found.u)
+        axes = cells(page, places[2], top, size, gallery.picture, found.gallery_grid)
         if gallery.right is not None:
             mark(axes, gallery.right, x=1 - 0.09 / column, y=1 - 0.09 / high)
         for x, face, mass, grid in zip(places[::2], (query, gallery), (found.u, found.v), match.grids):
-            axes = _cells(page, x, below, size, face.picture, grid)
-            _warm(axes, mass, grid, limits)
-            _empty(axes, grid, mass)
+            axes = cells(page, x, below, size, face.picture, grid)
+            warm(axes, mass, grid, limits)
+            hatch_empty(axes, grid, mass)
             ends = number(limits[0], 2), tr("{times} × average", times=number(limits[1], 2))
             page.scale(x, below + high + 0.1, "", ends, "", width=0.6)
         _plan(page, places[1], below, size, found)
@@ -154,7 +154,7 @@ def _title(page: Page, x: float, down: float, title: str, aside: str, room: floa
         page.text(x + room, down, elided(aside, 6, left), size=6, ink="text3", ha="right")
 
 
-def _cells(page: Page, x: float, down: float, size: tuple[float, float], picture: Picture, grid: Grid) -> Axes:
+def cells(page: Page, x: float, down: float, size: tuple[float, float], picture: Picture, grid: Grid) -> Axes:
     """A picture in whose axes a patch is one wide and one high, with hairlines between patches."""
     rows, columns = grid
     axes = page.axes(x, down, *size)
@@ -167,15 +167,15 @@ def _cells(page: Page, x: float, down: float, size: tuple[float, float], picture
     return axes
 
 
-def _limits(found: Explained) -> tuple[float, float]:
-    """The one scale of the weights of both faces, in averages."""
-    both = np.concatenate([found.u * len(found.u), found.v * len(found.v)])
+def weight_limits(*several: Explained) -> tuple[float, float]:
+    """The one scale of the weights of both faces, in averages; of several pairs the same for all."""
+    both = np.concatenate([mass * len(mass) for found in several for mass in (found.u, found.v)])
     low, high = float(both.min()), float(both.max())
     more = max(0.0, SPAN - (high - low)) / 2
     return low - more, high + more
 
 
-def _warm(axes: Axes, mass: Array, grid: Grid, limits: tuple[float, float]) -> None:
+def warm(axes: Axes, mass: Array, grid: Grid, limits: tuple[float, float]) -> None:
     """Weights over a face, in averages."""
     rows, columns = grid
     axes.imshow(
@@ -184,7 +184,7 @@ def _warm(axes: Axes, mass: Array, grid: Grid, limits: tuple[float, float]) -> N
     )  # fmt: skip
 
 
-def _empty(axes: Axes, grid: Grid, mass: Array) -> None:
+def hatch_empty(axes: Axes, grid: Grid, mass: Array) -> None:
     """Hatch patches without mass."""
     from matplotlib.patches import Rectangle
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from facelens.analyses.rejection import Risk
 from facelens.errors import InputError
+from facelens.figures import page
 from facelens.figures.charts import REFERENCE, SUBJECT, Limits, Plot
 from facelens.figures.labels import Box, beside
 from facelens.figures.refusal import (
@@ -44,8 +45,12 @@ def draw_histogram(
     log: bool = False,
     lower: bool = False,
     gallery: str = "",
+    whose: str = "",
 ) -> Figure:
-    """A score over faces, paler where it is refused, with the line; `lower` as in `refusal_words`."""
+    """A score over faces, paler where it is refused, with the line; `lower` as in `refusal_words`.
+
+    `whose` says which models the score is of.
+    """
     from matplotlib import colormaps
 
     spread = Spread.of(values, np.arange(len(values)))
@@ -56,7 +61,7 @@ def draw_histogram(
         high = top(spread.counts, log=log)
         plot = Plot(
             words, tr("faces per bin"), Limits((spread.start, float(spread.edges[-1])), (0.0, high), 0.0),
-            "linear", "linear", size=(6.4, 2.5), foot=0.12, under=0.16,
+            "linear", "linear", size=(6.4, 2.5 + (0.11 if whose else 0)), foot=0.23 if whose else 0.12, under=0.16,
         )  # fmt: skip
         _set_ticks(plot.axes.yaxis, count_ticks(high, log=log, room=5))
         if lower:
@@ -76,7 +81,7 @@ def draw_histogram(
         told = [escaped(gallery), plural(len(spread), "{n} face", "{n} faces")]
         if spread.missing:
             told.append(plural(spread.missing, "{n} without a value", "{n} without a value"))
-        plot.caption([" · ".join(t for t in told if t)])
+        plot.caption([" · ".join(t for t in told if t), *([whose] if whose else [])])
         return plot.figure
 
 
@@ -99,15 +104,23 @@ def _percentiles(plot: Plot, spread: Spread) -> None:
             )  # fmt: skip
 
 
-def draw_risk(risk: Risk, *, by: str = "variance", step: int = 0, gallery: str = "") -> Figure:
-    """What refusing by a score does to the errors, with the line at a step."""
+def draw_risk(risk: Risk, *, by: str = "variance", step: int = 0, gallery: str = "", whose: str = "") -> Figure:
+    """What refusing by a score does to the errors, with the line at a step; `whose` as in `draw_histogram`."""
     if not np.isfinite(risk.error.value).any():
         raise InputError(tr("There is no error to draw: {why}.", why=undefined(risk, 0)))
     refused = 1 - risk.coverage
     end, high = risk_limits(risk)
     title = tr("1 − {asked}, lower is better", asked=asked(risk))
     with style():
-        plot = Plot(tr("faces kept (coverage)"), title, Limits((0.0, end), (0.0, high), 0.0), "linear", "linear")
+        lines = [tr("AURC {value}", value=risk.area.text())]
+        if np.isfinite(risk.error.low).any():
+            lines[0] += " · " + tr("95 % intervals, identities resampled")
+        lines += [whose] if whose else []
+        more = 0.11 * (len(lines) - 1)
+        plot = Plot(
+            tr("faces kept (coverage)"), title, Limits((0.0, end), (0.0, high), 0.0), "linear", "linear",
+            size=(4.6, 3.0 + more), foot=0.26 + more,
+        )  # fmt: skip
         _set_ticks(plot.axes.xaxis, [(p, percent(round(1 - p, 9), 0)) for p, _ in ticks("linear", 0.0, end, room=6)])
         names = list(zip(curve_names(risk, by), curve_names(risk, by, short=True)))
         curves = (
@@ -130,13 +143,13 @@ def draw_risk(risk: Risk, *, by: str = "variance", step: int = 0, gallery: str =
         taken: list[Box] = []
         for first, last in gaps(risk.error.value):
             plot.zone(float(refused[first]), float(refused[last]), undefined(risk, min(first + 1, last)))
-            (left, right), _ = _points(plot, refused[[first, last]], np.zeros(2))
+            (left, right), _ = in_points(plot, refused[[first, last]], np.zeros(2))
             taken.append((float(left), 0.0, float(right), 1e4))
         taken += _mark_step(plot, risk, step)
         name_curves(plot, curves, taken)
         counted = plural(int(risk.kept[0]), "{n} face", "{n} faces")
         told = [t for t in (escaped(gallery), risk.task, counted, compared(risk, 0)) if t]
-        plot.caption([" · ".join(told), tr("AURC {value}", value=risk.area.text())])
+        plot.caption([" · ".join(told), *lines])
         return plot.figure
 
 
@@ -149,7 +162,7 @@ def _mark_step(plot: Plot, risk: Risk, step: int) -> list[Box]:
     if error.value is not None:
         plot.axes.plot(x, error.value, "o", color=INK["text"], markersize=5, markeredgecolor=INK["base"], zorder=7)
     wide = max(_wide(words[0], 8, bold=True), _wide(words[1], 7))
-    at_line = float(_points(plot, np.array([x]), np.zeros(1))[0][0])
+    at_line = float(in_points(plot, np.array([x]), np.zeros(1))[0][0])
     left = at_line - 6 - wide if (x - plot.low) / (plot.high - plot.low) > 0.3 else at_line + 4
     return [(at_line - 4, -4.0, at_line + 4, 1e4), (left, -2.0, left + wide + 2, 22.0)]
 
@@ -159,8 +172,8 @@ def name_curves(plot: Plot, curves: Sequence[tuple[Array, Array, Names, str]], t
     tracks = []
     for x, y, *_ in curves:
         longest = max(runs(y), key=lambda one: one.stop - one.start, default=slice(0, 0))
-        tracks.append(_points(plot, x[longest], y[longest]))
-    (wide,), (high,) = _points(plot, np.array([plot.high]), np.array([plot.axes.get_ylim()[0]]))
+        tracks.append(in_points(plot, x[longest], y[longest]))
+    (wide,), (high,) = in_points(plot, np.array([plot.high]), np.array([plot.axes.get_ylim()[0]]))
     box = 0.0, 0.0, float(wide), float(high) - 2
     for i, (_, _, names, ink) in enumerate(curves):
         others = tracks[:i] + tracks[i + 1 :]
@@ -176,7 +189,7 @@ def name_curves(plot: Plot, curves: Sequence[tuple[Array, Array, Names, str]], t
                 break
 
 
-def _points(plot: Plot, x: Array, y: Array) -> tuple[Array, Array]:
+def in_points(plot: Plot, x: Array, y: Array) -> tuple[Array, Array]:
     """Values as points from the upper left corner of the axes, y downwards."""
     box = plot.axes.get_position()
     wide, high = (72 * inches for inches in plot.figure.get_size_inches())
@@ -189,11 +202,7 @@ def _points(plot: Plot, x: Array, y: Array) -> tuple[Array, Array]:
 
 def _wide(text: str, size: float, *, bold: bool = False) -> float:
     """How wide a text is, in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
-    face = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
-    return float(TextPath((0, 0), text, size=size, prop=face).get_extents().x1) if text.strip() else 0.0
+    return 72 * page.wide(text, size, bold=bold)
 
 
 def _set_ticks(axis: Axis, marks: Sequence[tuple[float, str]]) -> None:

@@ -37,6 +37,12 @@ def run_unfinished(workspace: Workspace) -> str:
     return "" if run is not None and not run.files else tr("No training is waiting to go on.")
 
 
+def trained(workspace: Workspace) -> str:
+    """Needs a training that has told something."""
+    run = workspace.run
+    return "" if run is not None and run.rows else tr("Nothing is trained yet. Open Training first.")
+
+
 def gallery_open(workspace: Workspace) -> str:
     """Needs a gallery."""
     return "" if workspace.faces is not None else tr("Needs a gallery. Open one first{key}.", key=hint("gallery.open"))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from facelens.analyses.plan import OWN, VARIANCE
 from facelens.errors import FaceLensError, InputError
 from facelens.images.disguise import Guise
 from facelens.images.faceset import FaceSet, Ids, Rows
@@ -28,17 +30,21 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.analyses.jury import Ruling, Verdict
     from facelens.analyses.parts import Layout, Parts
+    from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
     from facelens.analyses.same_class import SameClass
+    from facelens.analyses.uncertainty import Update
     from facelens.analyses.upgrade import Upgrade
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
     from facelens.session.matching import Searched
+    from facelens.session.training import Run
 
 Held = Mapping[str, Any]  # arguments that a panel has worked out already
 
 # What dots of a map can be coloured by besides columns, whose names begin otherwise.
 IDENTITY, UNSURE, CHANGE, MOVED = "identity", " unsure", " change", " moved"
+SCORES = ("quality", "blur", "norm")  # columns that tell how good a picture is, the first that is there
 PEOPLE, PICTURES = 8, 2_000  # side by side where nobody is selected, and faces of theirs
 STUDIED = frozenset({"attributes", "correlation", "single parts", "recall"})  # figures of a study of the parts
 
@@ -49,15 +55,19 @@ class View:
 
     side: str = "b"  # evaluation: whose scores
     log: bool = False  # uncertainty: counts on a logarithmic axis
+    against: str = ""  # uncertainty: the column its score is set beside; "": one of SCORES, or the first
+    query: str = ""  # uncertainty: the model that queries would come from; "": the first one that it is not now
     pair: tuple[str, ...] = ()  # confidence: the two faces before the jury
     candidate: str = ""  # match: the face beside the query; "": the first one found
     cut: float = 0.02  # match: streams with less of the mass of their patch are left out
     patch: tuple[str, int] | None = None  # match: "query" or "gallery" and which, alone
-    beside: str = ""  # upgrade: another model that the same people are shown by
+    beside: str = ""  # upgrade: another model that the same people are shown by; projection: beside that on the map
     colour: str = IDENTITY  # projection: IDENTITY, UNSURE, CHANGE, MOVED or a column
     shape: str = ""  # projection: a column that tells augmented pictures
     augmented: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()  # projection: people who alone have colours
+    run: str = ""  # training: the folder that holds it
+    stage: str = ""  # training: of several in a row, the one that is shown; "": the last that has begun
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ class Depicted:
     arguments: Callable[[Workspace, View], tuple[tuple[Any, ...], dict[str, Any]]]
     hold: Callable[[Workspace, View, Tick], dict[str, Any]]  # what a panel would have in hand
     answers: Callable[[frozenset[str], View], tuple[str, ...]]  # of questions.QUESTIONS, that these figures need
+    gallery: bool = True  # whether they are of an open gallery
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,6 +105,8 @@ def depict(
     """
     row, view = DEPICTED[panel], view or View()
     which = tuple(which) or row.names
+    if panel == "training" and workspace.run is None:
+        workspace = replace(workspace, run=held_run(view))
     workspace = questions.answered(workspace, row.answers(frozenset(which), view), tick=tick)
     if reason := row.needs(workspace):
         raise InputError(reason)
@@ -139,7 +152,7 @@ def _evaluation(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
     # Charts draw what was worked out from the scores; these, some 50 MB a model, stay here.
     a, b = (replace(one, scores=None) if one is not None else None for one in (found.a, found.b))
     point = {"threshold": here.threshold, "far": here.far} if here is not None else {}
-    return (replace(found, a=a, b=b),), {"side": view.side, **point}
+    return (replace(found, a=a, b=b),), {"side": view.side, "faces": workspace.faces, **point}
 
 
 # Uncertainty
@@ -148,7 +161,36 @@ def _evaluation(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
 def _uncertainty(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
     found = workspace.uncertainty
     assert found is not None
-    return (workspace.faces, found), {"step": workspace.refusal, "lower": found.lower, "log": view.log}
+    more = {"step": workspace.refusal, "lower": found.lower, "log": view.log, "plan": workspace.resolved_ensemble}
+    return (workspace.faces, found), {
+        **more, "against": against_of(workspace, view), "update": update_of(workspace, view),
+    }  # fmt: skip
+
+
+def against_of(workspace: Workspace, view: View) -> str:
+    """The score beside that of the ensemble: the one that is asked for, else one that tells of the picture."""
+    faces, found = workspace.faces, workspace.uncertainty
+    assert faces is not None and found is not None
+    if isinstance(faces.columns.get(view.against), np.ndarray):
+        return view.against
+    if found.by != VARIANCE:
+        return VARIANCE
+    known = [name for name, column in faces.columns.items() if isinstance(column, np.ndarray) and name not in OWN]
+    return next((name for name in SCORES if name in known), known[0] if known else "")
+
+
+def update_of(workspace: Workspace, view: View) -> Callable[..., Update] | None:
+    """What works out what another query model changes; None where there is no other."""
+    from facelens.analyses.uncertainty import update_query
+
+    plan, faces = workspace.resolved_ensemble, workspace.faces
+    others = [name for name in workspace.features if name != plan.target]
+    target = view.query if view.query in others else next(iter(others), "")
+    if not target or faces is None:
+        return None
+    given = questions.ensemble_of(workspace)
+    given["features"] = {**given["features"], target: workspace.features[target]}
+    return partial(update_query, faces, plan, target=target, **given)
 
 
 # Confidence and learners
@@ -216,6 +258,7 @@ def _match(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str,
         "query": workspace.query,
         "queries": workspace.queries,
         "sweep": sweep_of(workspace),
+        "ground": questions.ground(workspace) if workspace.resolved_match.model else None,
         "cut": view.cut,
         "patch": view.patch,
     }
@@ -244,7 +287,8 @@ def _hold_pairs(workspace: Workspace, view: View, tick: Tick) -> dict[str, Any]:
 def _upgrade(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
     found, plan = workspace.upgrade, workspace.resolved_upgrade
     assert found is not None
-    more = {"task": plan.task, "order": order_of(workspace), "share": plan.share}
+    dimensions = {name: workspace.features[name].dimensions for name in found.matrix.models}
+    more = {"task": plan.task, "order": order_of(workspace), "share": plan.share, "dimensions": dimensions}
     return (workspace.faces, found), {**more, "laid": workspace.upgrade_map, "people": same_people(workspace, view)}
 
 
@@ -283,7 +327,29 @@ def pictured(workspace: Workspace) -> Ids:
 
 
 def _projection(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.faces, workspace.projection), {"look": look_of(workspace, view)}
+    return (workspace.faces, workspace.projection), {
+        "look": look_of(workspace, view),
+        "alone": alone_of(workspace, view),
+    }
+
+
+def alone_of(workspace: Workspace, view: View) -> tuple[Callable[..., Projection], ...]:
+    """What lays out the model on the map and another one, each by itself; nothing where there is no other."""
+    plan = workspace.resolved_projection
+    other = next((name for name in (plan.other, view.beside, workspace.model_a, workspace.model_b, *workspace.features)
+                  if name in workspace.features and name != plan.model), "")  # fmt: skip
+    if not other or plan.model not in workspace.features:
+        return ()
+    # The older one at the left, as a baseline stands.
+    names = (plan.model, other) if plan.other or other != workspace.model_a else (other, plan.model)
+    made: list[Callable[..., Any]] = []
+    for name in names:
+        single = replace(workspace, projection_plan=replace(plan, model=name, other="", part=None))
+        request = questions.projection(single)
+        if request is None:
+            return ()
+        made.append(partial(request.call, *request.args, **request.kwargs))
+    return tuple(made)
 
 
 def look_of(workspace: Workspace, view: View) -> Look:
@@ -359,6 +425,20 @@ def _part(workspace: Workspace, ground: Layout) -> int:
     return part if part is not None else min(workspace.part, ground.parts - 1)
 
 
+# Training
+
+
+def _training(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (workspace.run,), {"stage": view.stage}
+
+
+def held_run(view: View) -> Run | None:
+    """The training that a view is of, from its folder."""
+    from facelens.session.training import held
+
+    return held(Path(view.run)) if view.run else None
+
+
 # All of them. Titles are what a figure is called where one is chosen.
 DEPICTED: Mapping[str, Depicted] = {
     "gallery": Depicted(
@@ -370,8 +450,11 @@ DEPICTED: Mapping[str, Depicted] = {
             "det": "DET",
             "scores": "Scores",
             "points": "Operating points",
+            "breakdown": "Breakdown by a column",
+            "confusable": "Confusable people",
             "cmc": "CMC",
             "open set": "Open set",
+            "retrieval": "Retrieval",
         },
         actions.evaluated,
         drawing.draw_charts,
@@ -380,7 +463,18 @@ DEPICTED: Mapping[str, Depicted] = {
         _to("evaluation"),
     ),
     "uncertainty": Depicted(
-        {"histogram": "Histogram", "1 to 1": "Risk, 1:1", "1 to N": "Risk, 1:N", "strip": "Faces in three rows"},
+        {
+            "histogram": "Histogram",
+            "1 to 1": "Risk, 1:1",
+            "1 to N": "Risk, 1:N",
+            "strip": "Faces in three rows",
+            "quadrants": "Uncertainty and correctness",
+            "members": "Members",
+            "sizes 1 to 1": "How many members, 1:1",
+            "sizes 1 to N": "How many members, 1:N",
+            "scatter": "Against another score",
+            "update": "Query update",
+        },
         actions.assessed,
         drawing.draw_uncertainty,
         _uncertainty,
@@ -412,18 +506,31 @@ DEPICTED: Mapping[str, Depicted] = {
         _to("learners"),
     ),
     "match": Depicted(
-        {"flow": "Flow", "ranking": "Ranking", "regions": "Regions", "sweep": "All queries"},
+        {
+            "flow": "Flow",
+            "ranking": "Ranking",
+            "regions": "Regions",
+            "retrieval": "Retrieval sheet",
+            "occlusions": "Retrieval sheet, occluded",
+            "weights": "Ways to weigh patches",
+            "flows": "Flow by each weighting",
+            "sweep": "All queries",
+            "table": "All queries, table",
+        },
         actions.matched,
         drawing.draw_match,
         _match,
         _hold_pairs,
-        lambda which, view: ("match", "sweep") if "sweep" in which else ("match",),
+        lambda which, view: ("match", "sweep") if which & set(drawing.SWEPT) else ("match",),
     ),
     "upgrade": Depicted(
         {
             "matrix": "Cross-tests",
             "gains": "Gains",
             "sequence": "Sequence",
+            "table": "Table of the models",
+            "directions": "Directions",
+            "compactness": "Distances within a person",
             "flips": "Flips",
             "backfill": "Backfill",
             "same people": "Same people",
@@ -436,12 +543,21 @@ DEPICTED: Mapping[str, Depicted] = {
         lambda which, view: ("upgrade", "upgrade map") if "map" in which else ("upgrade",),
     ),
     "projection": Depicted(
-        {"map": "Map"},
+        {"map": "Map", "side by side": "Two models side by side"},
         actions.mapped,
         drawing.draw_projection,
         _projection,
         _nothing,
         lambda which, view: ("projection", "upgrade") if view.colour == CHANGE else ("projection",),
+    ),
+    "training": Depicted(
+        {"curves": "Curves", "confidences": "Confidences", "clusters": "Clusters of the learners"},
+        actions.trained,
+        drawing.draw_training,
+        _training,
+        _nothing,
+        _to(),
+        gallery=False,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Figures of faces, evaluations, an ensemble's uncertainty, parts, learners, matches, upgrades and maps as files.
+"""Figures of faces, evaluations, ensembles, parts, learners, matches, upgrades, maps and trainings as files.
 
 Each function draws those figures of one panel that are asked for, in the worker or in a script alike.
 """
@@ -6,13 +6,15 @@ Each function draws those figures of one panel that are asked for, in the worker
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from facelens.errors import InputError
 from facelens.progress import Tick, part_of, silent
-from facelens.words import tr
+from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,27 +23,36 @@ if TYPE_CHECKING:
     from facelens.analyses.evaluation import Evaluation
     from facelens.analyses.jury import Ruling, Verdict
     from facelens.analyses.parts import Parts
-    from facelens.analyses.plan import MatchPlan
+    from facelens.analyses.plan import EnsemblePlan, MatchPlan
     from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
     from facelens.analyses.same_class import SameClass
-    from facelens.analyses.uncertainty import Uncertainty
+    from facelens.analyses.uncertainty import Uncertainty, Update
     from facelens.analyses.universal import Study
     from facelens.analyses.upgrade import Upgrade
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
     from facelens.images.faceset import FaceSet, Ids, Rows
+    from facelens.session.ground import Ground
     from facelens.session.matching import Pair, Searched
+    from facelens.session.training import Run
 
 GALLERY = ("sheet",)
-CHARTS = ("roc", "det", "scores", "points", "cmc", "open set")
-UNCERTAINTY = ("histogram", "1 to 1", "1 to N", "strip")  # also what their files are called
+CHARTS = ("roc", "det", "scores", "points", "breakdown", "confusable", "cmc", "open set", "retrieval")
+UNCERTAINTY = (  # also what their files are called
+    "histogram", "1 to 1", "1 to N", "strip", "quadrants", "members", "sizes 1 to 1", "sizes 1 to N", "scatter",
+    "update",
+)  # fmt: skip
 CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
 LEARNERS = ("specialists", "table", "dimensions", "groups")
-MATCH = ("flow", "ranking", "regions", "sweep")
-UPGRADE = ("matrix", "gains", "sequence", "flips", "backfill", "same people", "map")
-PROJECTION = ("map",)
+MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table")
+SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
+UPGRADE = (
+    "matrix", "gains", "sequence", "table", "directions", "compactness", "flips", "backfill", "same people", "map",
+)  # fmt: skip
+PROJECTION = ("map", "side by side")
+TRAINING = ("curves", "confidences", "clusters")
 
 
 def draw_gallery(
@@ -69,14 +80,18 @@ def draw_charts(
     side: str = "b",
     threshold: float | None = None,
     far: float | None = None,
+    faces: FaceSet | None = None,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """Draw charts to `out`, or where there are several to files beside it with their names added; leaves out what
-    cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given."""
-    return _written(
-        out, which, lambda name, _: _figure(evaluation, name, side=side, threshold=threshold, far=far), tick, paper
-    )
+    cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given; `faces` are those that
+    were evaluated, for pictures of them."""
+
+    def figure(name: str, tick: Tick) -> Figure:
+        return _figure(evaluation, name, side=side, threshold=threshold, far=far, faces=faces, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
 
 
 def draw_uncertainty(
@@ -88,34 +103,80 @@ def draw_uncertainty(
     step: int = 0,
     lower: bool = False,
     log: bool = False,
+    plan: EnsemblePlan | None = None,
+    against: str = "",
+    update: Callable[..., Update] | None = None,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts."""
+    """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts.
+
+    `plan` tells the rates, `against` is the column its score is set beside, `update` works out what another query model
+    changes.
+    """
     from facelens.analyses.ensemble import percentiles
+    from facelens.figures import ensembles, quadrants
     from facelens.figures import uncertainty as figures
     from facelens.figures.refusal import score_words
     from facelens.figures.strip import face_strip
 
-    found = uncertainty
+    found, whose = uncertainty, ensembles.ensemble_words(uncertainty)
     risks = {"1 to 1": found.verification, "1 to N": found.identification}
+    sizes = {"sizes 1 to 1": "1:1", "sizes 1 to N": "1:N"}
     first = found.verification or found.identification
     limit = float(first.limit[min(step, len(first.limit) - 1)]) if first is not None else math.inf
+    known = found.recognition
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "histogram":
             words = score_words(found.by)
-            return figures.draw_histogram(found.values, words, limit=limit, log=log, lower=lower, gallery=faces.name)
+            return figures.draw_histogram(
+                found.values, words, limit=limit, log=log, lower=lower, gallery=faces.name, whose=whose
+            )
         if name == "strip":
-            right = found.recognition.right if found.recognition is not None else None
             return face_strip(
-                faces, found.ids, values=found.values, percentiles=percentiles(found.values), right=right,
-                limit=limit if math.isfinite(limit) else None, name=found.by, lower=lower, tick=tick,
+                faces, found.ids, values=found.values, percentiles=percentiles(found.values),
+                right=known.right if known is not None else None, limit=limit if math.isfinite(limit) else None,
+                name=found.by, lower=lower, whose=whose, tick=tick,
             )  # fmt: skip
+        if name == "quadrants":
+            if known is None:
+                raise InputError(tr("Whether the faces are recognised is not worked out yet."))
+            groups = quadrants.Groups(found.values, known, limit)
+            return quadrants.draw_quadrants(
+                faces, found.ids, groups, name=found.by, lower=lower, far=plan.far if plan is not None else None,
+                whose=whose, tick=tick,
+            )  # fmt: skip
+        if name == "members":
+            return ensembles.draw_members(found, gallery=faces.name)
+        if name in sizes:
+            risk = risks[name.removeprefix("sizes ")]
+            return ensembles.draw_sizes(found.sizes, task=sizes[name], gallery=faces.name, whose=whose, risk=risk)
+        if name == "scatter":
+            column = faces.columns.get(against)
+            if not isinstance(column, np.ndarray):
+                raise InputError(
+                    tr("There is no other score to set beside {score}.", score=found.by), hint=tr("Import scores.")
+                )
+            rows = faces.rows_of(found.ids)
+            return ensembles.draw_scatter(
+                np.asarray(column, np.float64)[rows], found.values, x_name=against, y_name=found.by, lower=lower,
+                right=known.right if known is not None else None, limit=limit, people=faces.identity.codes[rows],
+                gallery=faces.name, whose=whose,
+            )  # fmt: skip
+        if name == "update":
+            if update is None:
+                raise InputError(
+                    tr("There is no other query model to change to."), hint=tr("Embed the gallery with another model.")
+                )
+            rates = {} if plan is None else {"far": plan.far, "fpir": plan.fpir}
+            return ensembles.draw_update(update(tick=tick), gallery=faces.name, **rates)
         risk = risks[name]
         if risk is None:
             raise InputError(tr("What refusing does is not worked out yet."))
-        return figures.draw_risk(risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name)
+        return figures.draw_risk(
+            risk, by=found.by, step=min(step, len(risk.coverage) - 1), gallery=faces.name, whose=whose
+        )
 
     return _written(out, which, figure, tick, paper)
 
@@ -202,6 +263,7 @@ def draw_match(
     queries: FaceSet | None = None,
     other: Pair | None = None,
     sweep: Sweep | None = None,
+    ground: Ground | None = None,
     cut: float = 0.02,
     patch: Patch | None = None,
     which: Sequence[str] = MATCH,
@@ -211,22 +273,44 @@ def draw_match(
     """The same for a search by patches, for one of the faces found, and for all queries.
 
     `query`, `name` and `queries` say who is searched for, see `matched.Subject`. `other` is the
-    nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`.
+    nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`. `ground`
+    is where was searched: sheets search there for the same face, painted otherwise or weighed in other ways.
     """
-    from facelens.figures import reranking, transport
-    from facelens.session.matched import Subject
+    from facelens.figures import reranking, retrieved, transport, weighing
+    from facelens.session.match_sheets import Sheets
+    from facelens.session.matched import Subject, first_face
 
     missing = InputError(tr("No match is worked out yet."), hint=tr("Search for a face first."))
     subject = Subject(faces, searched, plan, query, name, queries)
 
+    def sheet(which: str, searched: Searched, tick: Tick) -> Figure:
+        """What is worked out here."""
+        if ground is None or query is None:
+            raise missing
+        sheets = Sheets(ground, subject, query)
+        part = part_of(tick, 0, 2)
+        if which in ("retrieval", "occlusions"):
+            blocks = [sheets.block(searched.occlusion, tick=part)] if which == "retrieval" else sheets.blocks(tick=part)
+            return retrieved.draw_retrieval(faces, blocks, plan=plan, told=subject.told, tick=part_of(tick, 1, 2))
+        face = pair.found.gallery if pair is not None else first_face(searched, plan.alpha)
+        if face is None:
+            raise missing
+        if which == "flows":
+            weighed = sheets.weighed(face, searched.occlusion, sheets.weights(), tick=part)
+            return weighing.draw_flows(weighed, plan=plan, told=subject.told)
+        return weighing.draw_weights(sheets.by_occlusion(face, tick=part), plan=plan, told=subject.told)
+
     def figure(which: str, tick: Tick) -> Figure:
-        if which == "sweep":
+        if which in SWEPT:
             if sweep is None:
                 raise InputError(tr("All queries are not searched for yet."), hint=tr("Search for all faces first."))
             grid = pair.found.grid if pair is not None else plan.grid
-            return reranking.draw_sweep(sweep, plan=plan, told=subject.swept(sweep, grid))
+            draw = {"sweep": reranking.draw_sweep, "table": reranking.draw_before_after}[which]
+            return draw(sweep, plan=plan, told=subject.swept(sweep, grid))
         if searched is None:
             raise missing
+        if which in ("retrieval", "occlusions", "weights", "flows"):
+            return sheet(which, searched, tick)
         if which == "ranking":
             right = searched.right if subject.known else None
             first = searched.first, searched.after(plan.alpha)
@@ -254,20 +338,30 @@ def draw_upgrade(
     share: float | None = None,
     people: SameClass | None = None,
     laid: Projection | None = None,
+    dimensions: Mapping[str, int] | None = None,
     which: Sequence[str] = UPGRADE,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades, and
-    `laid` is the map of old and new."""
-    from facelens.figures import backfill, crossing, flips, same_class
+    """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades,
+    `laid` is the map of old and new, and `dimensions` are those of the models."""
+    from facelens.figures import backfill, crossing, flips, same_class, upgrade_table
     from facelens.figures.projection import Look, draw_map
 
-    tests = {"matrix": crossing.draw_matrix, "gains": crossing.draw_gains, "sequence": crossing.draw_sequence}
+    tests = {
+        "matrix": crossing.draw_matrix,
+        "gains": crossing.draw_gains,
+        "sequence": crossing.draw_sequence,
+        "directions": upgrade_table.draw_directions,
+    }
 
     def figure(name: str, tick: Tick) -> Figure:
         if name in tests:
             return tests[name](found, gallery=faces.name, task=task)
+        if name == "table":
+            return upgrade_table.draw_upgrade_table(found, gallery=faces.name, task=task, dimensions=dimensions)
+        if name == "compactness":
+            return upgrade_table.draw_compactness(found, gallery=faces.name)
         if name == "flips":
             return flips.draw_flips(faces, found, tick=tick)
         if name == "backfill":
@@ -289,14 +383,51 @@ def draw_projection(
     found: Projection,
     *,
     look: Look | None = None,
+    alone: Sequence[Callable[..., Projection]] = (),
     which: Sequence[str] = PROJECTION,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for a map of the faces."""
-    from facelens.figures.projection import draw_map
+    """The same for a map of the faces; `alone` lay out each of some models by itself."""
+    from facelens.figures.projection import draw_map, draw_side_by_side
 
-    return _written(out, which, lambda name, tick: draw_map(faces, found, look), tick, paper)
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "map":
+            return draw_map(faces, found, look)
+        if len(alone) < 2:
+            raise InputError(
+                tr("There is no other model to stand beside this one."),
+                hint=tr("Embed the gallery with another model."),
+            )
+        sides = [lay(tick=part_of(tick, i, len(alone))) for i, lay in enumerate(alone)]
+        return draw_side_by_side(faces, sides, look)
+
+    return _written(out, which, figure, tick, paper)
+
+
+def draw_training(
+    out: Path,
+    run: Run,
+    *,
+    stage: str = "",
+    which: Sequence[str] = TRAINING,
+    paper: Paper | None = None,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for a training as far as it is: its `stage`, or where it has several the last one that has begun."""
+    from facelens.figures import training as figures
+
+    shown = stage if stage in run.stages else run.stage
+    rows = [row for row in run.rows if row.get("stage", "") == shown]
+    recipe = run.recipe
+    told = [
+        escaped(recipe.name or recipe.kind),
+        *([tr("stage {name}", name=escaped(shown))] if shown else []),
+        tr("on {name}", name=escaped(run.name)) if run.name else tr("on drawn people"),
+        tr("seed {n}", n=recipe.seed),
+    ]
+    draw = {"curves": figures.draw_curves, "confidences": figures.draw_confidences, "clusters": figures.draw_clusters}
+    return _written(out, which, lambda name, tick: draw[name](rows, told), tick, paper)
 
 
 def _written(
@@ -318,19 +449,29 @@ def _written(
     return written
 
 
-def _figure(evaluation: Evaluation, name: str, *, side: str, threshold: float | None, far: float | None) -> Figure:
-    from facelens.figures import charts
+def _figure(
+    evaluation: Evaluation, name: str, *, side: str, threshold: float | None, far: float | None, faces: FaceSet | None,
+    tick: Tick,
+) -> Figure:  # fmt: skip
+    from facelens.figures import breakdown, charts
 
+    report = getattr(evaluation, side) or evaluation.b or evaluation.a
     if name == "scores":
-        report = getattr(evaluation, side) or evaluation.b or evaluation.a
         if report is None or report.verification is None:
             raise InputError(tr("There are no scores to draw."))
-        return charts.histogram(report, threshold=threshold, far=far)
+        return charts.histogram(report, threshold=threshold, far=far, told=charts.of_whom(evaluation, report))
+    if name == "confusable":
+        if report is None or report.verification is None or faces is None:
+            raise InputError(tr("There are no scores to draw."))
+        return breakdown.draw_confusable(faces, evaluation, report, tick=tick)
+    if name == "breakdown":
+        return breakdown.draw_breakdown(evaluation, far=far)
     draw = {
         "roc": charts.roc,
         "det": charts.det,
         "points": charts.operating_points,
         "cmc": charts.cmc,
         "open set": charts.open_set,
+        "retrieval": breakdown.draw_retrieval,
     }[name]
     return draw(evaluation)

@@ -113,7 +113,7 @@ def write(recipe: Recipe, path: Path) -> None:
             "width": recipe.paper.width,
             "dpi": recipe.paper.dpi,
             "blur": recipe.blur,
-            "view": as_plain(recipe.view),
+            "view": as_plain(_told(recipe.view, path.parent)),
             "before": list(recipe.before),
         },
         "versions": dict(recipe.versions),
@@ -152,7 +152,7 @@ def _checked(found: Document, path: Path) -> Recipe:
     return Recipe(
         panel=panel,
         name=_one(DEPICTED[panel].titles, said.get("name"), "figure.name"),
-        view=_view(said.get("view", {})),
+        view=_placed(_view(said.get("view", {})), path.parent),
         paper=Paper(
             None if width is None else number(width, "figure.width", *WIDTHS, whole=False),
             number(said.get("dpi", Paper().dpi), "figure.dpi", *DPIS, whole=True),
@@ -179,6 +179,17 @@ def _view(found: object) -> View:
     if not 0 <= view.cut <= 1:
         raise Misfit(f"figure.view.cut is {shown(view.cut)}")
     return view
+
+
+def _placed(view: View, folder: Path) -> View:
+    return replace(view, run=os.path.normpath(folder / view.run)) if view.run else view
+
+
+def _told(view: View, folder: Path) -> View:
+    """The folder of a training as a recipe in a folder says it: relative where it lies inside."""
+    place = Path(view.run)
+    inside = bool(view.run) and place.is_relative_to(folder)
+    return replace(view, run=place.relative_to(folder).as_posix()) if inside else view
 
 
 def _object(found: object, where: str) -> Document:

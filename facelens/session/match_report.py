@@ -30,14 +30,14 @@ from facelens.figures.match_words import (
     queries_title,
     weights_title,
 )
-from facelens.figures.swept import MEASURES
+from facelens.figures.swept import MEASURES, moved
 from facelens.images.decode import PictureError
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, part_of, silent
 from facelens.session import filters, match_queries, matching
 from facelens.session.ground import Ground
-from facelens.session.match_tables import moved, pair_json, ranking_json, ranking_rows, sweep_json
+from facelens.session.match_tables import pair_json, ranking_json, ranking_rows, sweep_json
 from facelens.session.matched import Subject
 from facelens.session.matching import Pair, Searched
 from facelens.session.reports import interval_words, table

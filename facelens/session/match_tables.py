@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from facelens import __version__
 from facelens.analyses import regions, reranking
 from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import Sweep, SweepRow
+from facelens.figures.swept import moved
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, silent
 from facelens.session.matched import Subject
@@ -143,12 +143,6 @@ def _step_json(sweep: Sweep, row: SweepRow, i: int) -> dict[str, object]:
         "better": better,
         "worse": worse,
     }
-
-
-def moved(sweep: Sweep, ranks: NDArray[np.int32]) -> tuple[int, int]:
-    """For how many queries the first right face comes earlier than by cosine alone, and for how many later."""
-    known = sweep.ranks > 0
-    return int((ranks < sweep.ranks)[known].sum()), int((ranks > sweep.ranks)[known].sum())
 
 
 def write_sweep(out: Path, faces: FaceSet, sweep: Sweep, plan: MatchPlan, *, tick: Tick = silent) -> Path:

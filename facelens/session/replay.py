@@ -69,6 +69,22 @@ def replay(
     return Replayed(made.workspace, tuple(made.changed), tuple(made.notes))
 
 
+def allowed(found: Archive, path: Path, *, trusted: bool) -> Path:
+    """A place that a file names: it is there, and the user has had it open, or trusts whoever made the file."""
+    if not trusted and not shelf.may_open(path, found):
+        words = "{path} was never opened on this computer, and lies outside the folder of the file."
+        raise InputError(
+            tr(words, path=escaped(str(path))),
+            hint=tr("Open the workspace in the window once, or say --trust where you know who made it."),
+        )
+    if not path.exists():
+        raise InputError(
+            tr("There is nothing at {path}.", path=escaped(str(path))),
+            hint=tr("Bring it back to its place, or open the workspace in the window and locate it there."),
+        )
+    return path
+
+
 class _Replay:
     def __init__(self, found: Archive, *, trusted: bool, root: Path, embed: Embed, check: Check) -> None:
         self.found, self.trusted, self.root = found, trusted, root
@@ -86,19 +102,7 @@ class _Replay:
         return self.workspace.faces
 
     def _allowed(self, place: Place) -> Path:
-        path = place.path
-        if not self.trusted and not shelf.may_open(path, self.found):
-            words = "{path} was never opened on this computer, and lies outside the folder of the file."
-            raise InputError(
-                tr(words, path=escaped(str(path))),
-                hint=tr("Open the workspace in the window once, or say --trust where you know who made it."),
-            )
-        if not path.exists():
-            raise InputError(
-                tr("There is nothing at {path}.", path=escaped(str(path))),
-                hint=tr("Bring it back to its place, or open the workspace in the window and locate it there."),
-            )
-        return path
+        return allowed(self.found, place.path, trusted=self.trusted)
 
     def open_galleries(self, tick: Tick) -> None:
         if not self.found.galleries:

@@ -304,10 +304,10 @@ def latex(evaluation: Evaluation) -> str:
     for letter, report in evaluation.sides:
         cells = [latex_text(f"{letter}: {report.name}")]
         found = report.verification
-        cells += [_latex_cell(point.tar) for point in found.points] if found is not None else ["--"] * len(plan.fars)
-        cells.append(_latex_cell(found.eer) if found is not None else "--")
+        cells += [latex_cell(point.tar) for point in found.points] if found is not None else ["--"] * len(plan.fars)
+        cells.append(latex_cell(found.eer) if found is not None else "--")
         hit = report.retrieval.measures.get("P@1") if report.retrieval is not None else None
-        cells.append(_latex_cell(hit) if hit is not None else "--")
+        cells.append(latex_cell(hit) if hit is not None else "--")
         body.append(" & ".join(cells) + r" \\")
         if found is not None:
             said.append(f"{letter}: {found.n_genuine} genuine, {found.n_impostor} impostor pairs, rule {found.rule}")
@@ -315,8 +315,8 @@ def latex(evaluation: Evaluation) -> str:
     if paired is not None:
         found_gain = evaluation.paired_retrieval
         hit = found_gain.measures.get("P@1") if found_gain is not None else None
-        cells = ["B $-$ A", *(_latex_cell(point.tar, sign=True) for point in paired.points)]
-        cells += [_latex_cell(paired.eer, sign=True), _latex_cell(hit, sign=True) if hit is not None else "--"]
+        cells = ["B $-$ A", *(latex_cell(point.tar, sign=True) for point in paired.points)]
+        cells += [latex_cell(paired.eer, sign=True), latex_cell(hit, sign=True) if hit is not None else "--"]
         body += [r"\hline", " & ".join(cells) + r" \\"]
     asked = evaluation.queries
     comments = [
@@ -346,10 +346,11 @@ def latex_ticked(evaluation: Evaluation, *, tick: Tick = silent) -> str:
     return latex(evaluation)
 
 
-def _latex_cell(measure: Measure, *, sign: bool = False) -> str:
+def latex_cell(measure: Measure, decimals: int = 3, *, sign: bool = False) -> str:
+    """A value with its interval in small type; a dash where there is none."""
     if not measure.defined:
         return "--"
-    value, _, limits = measure.text(3, sign=sign).replace("−", "$-$").partition(" ")
+    value, _, limits = measure.text(decimals, sign=sign).replace("−", "$-$").partition(" ")
     return value + (rf" {{\scriptsize {limits}}}" if limits else "")
 
 

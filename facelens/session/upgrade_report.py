@@ -22,7 +22,7 @@ from facelens.figures import crossing_words as words
 from facelens.figures.verdict import Verdict, flipped, verdict
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, part_of, silent
-from facelens.session.drawing import UPGRADE, draw_upgrade
+from facelens.session.drawing import draw_upgrade
 from facelens.session.reports import interval_words, table
 from facelens.session.tables import json_text, written
 from facelens.session.upgrade_tables import chosen_order, upgrade_json, write_flips, write_order
@@ -30,6 +30,7 @@ from facelens.words import escaped, number, plural, tr
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the gallery embedded anew
 PEOPLE = 8  # who moved most
+FIGURES = ("matrix", "gains", "sequence", "flips", "backfill", "same people", "map")  # others the page has as tables
 
 Rows = list[list[str]]
 
@@ -248,7 +249,7 @@ def write_report(
     figures.mkdir(exist_ok=True)
     drawn = draw_upgrade(
         figures / "upgrade.png", faces, found, task=report.asked, order=order, share=share, people=people,
-        which=UPGRADE, tick=part_of(tick, 0, 2),
+        which=FIGURES, tick=part_of(tick, 0, 2),
     )  # fmt: skip
     later = part_of(tick, 1, 2)
     report.write_json(out / "upgrade.json")

@@ -128,6 +128,7 @@ class GuideWindow(QWidget):
         self.search.installEventFilter(self)
         self.list = QListWidget()
         self.list.setAccessibleName(tr("Contents"))
+        self.list.setToolTip(tr("Pages and their sections; Enter opens one"))
         self.list.setItemDelegate(_Line(self.list, self.rows))
         self.list.setMouseTracking(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -221,7 +221,7 @@ class TermCard(QFrame):
         self.reference = label(name="sub", wrap=True)
         for part in (self.text, self.formula, self.reference):
             part.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.close_button = tool_button("close", tr("Close (Esc)"), size=12)
+        self.close_button = tool_button("close", tr("Close"), size=12)
         self.close_button.setFixedSize(20, 20)
         self.more = QPushButton()
         self.more.setObjectName("flat")

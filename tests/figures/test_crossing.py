@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from facelens.analyses.flips import Flips
 from facelens.analyses.same_class import most_pictured, same_class
 from facelens.errors import InputError
-from facelens.figures import backfill, crossing, crossing_words, flips
+from facelens.figures import backfill, crossing, crossing_words, flips, upgrade_table
 from facelens.figures import same_class as same_class_figure
 from facelens.session.drawing import draw_upgrade
+from tests.figures.test_confidence import inside
 from tests.figures.upgraded import FULL, made
 
 
@@ -123,3 +124,67 @@ def test_what_cannot_be_drawn_is_left_out_unless_nothing_can(tmp_path: Path) -> 
     assert [path.name for path in drawn] == ["u matrix.svg"]
     with pytest.raises(InputError):
         draw_upgrade(tmp_path / "u.svg", faces, found, which=("same people",))
+
+
+def test_the_table_of_the_models() -> None:
+    _, features, found = made()
+    sizes = {name: one.dimensions for name, one in features.items()}
+    figure = upgrade_table.draw_upgrade_table(found, gallery="people", dimensions=sizes)
+    words = said(figure)
+    assert "people · old → new · N = 120 faces of 24 people" in " ".join(words)
+    for name, role in (("old", "old"), ("mid", "further"), ("new", "new"), ("upper", "upper")):
+        assert name in words and role in words
+    own = found.matrix.test("new", "new")
+    assert own is not None and crossing_words.value(own.verification) in words
+    assert crossing_words.interval(own.verification) in words
+    gains = [one for one in found.matrix.gains if one.task == "1:1"]
+    for gain in gains:
+        if gain.of == "performance" or gain.best:
+            assert gain.percent.value is not None and crossing_words.percent(gain.percent.value) in words
+    assert "+100.0 %" in words or "−100.0 %" in words
+    assert words.count("chance") == sum(one.chance for one in found.matrix.tests if one.gallery == "old")
+    assert words.count("–") >= 2 * 4, "neither backward nor forward was tested"
+    inside(figure)
+    other = said(upgrade_table.draw_upgrade_table(found, task="1:N"))
+    assert any("TPIR @ FPIR 1e-1" in word for word in other)
+
+
+def test_directions_say_what_they_reach_or_why_not() -> None:
+    _, _, found = made()
+    words = said(upgrade_table.draw_directions(found, gallery="people"))
+    assert words.count("no transform T21 from new to old") == 1 == words.count("no transform T12 from old to new")
+    direct = found.matrix.test("new", "old", "direct")
+    assert direct is not None and crossing_words.value(direct.verification) in words
+    assert words.count("T21") == 1 == words.count("T12") and words.count("query") == 3
+
+    _, _, mapped = made(replace(FULL, new="apart", upper="", others=("wide",)))
+    figure = upgrade_table.draw_directions(mapped)
+    words = said(figure)
+    for way in ("direct", "backward", "forward"):
+        test = mapped.matrix.test("apart", "old", way)
+        assert test is not None and crossing_words.value(test.verification) in words
+    assert "chance" in words
+    frames = [p for axes in figure.axes for p in axes.patches if p.get_linewidth() == 1.8]
+    assert len(frames) == 1, "the direction that is meant"
+    inside(figure)
+
+
+def test_distances_within_a_person() -> None:
+    _, _, found = made()
+    figure = upgrade_table.draw_compactness(found, gallery="people")
+    words = said(figure)
+    for one in found.matrix.compactness:
+        assert one.centre.text(3) in words and one.angle.text(1) in words
+    assert any(found.matrix.point_distance.text(3) in word for word in words)
+    inside(figure)
+
+
+def test_a_table_of_long_names() -> None:
+    _, _, found = made()
+    long = "a model with a name of very many letters, version 2.0.1 final"
+    plan = replace(found.plan, upper=long)
+    tests = tuple(replace(one, query=long, gallery=long) if one.query == one.gallery == "upper" else one
+                  for one in found.matrix.tests)  # fmt: skip
+    named = replace(found, plan=plan, matrix=replace(found.matrix, tests=tests))
+    inside(upgrade_table.draw_upgrade_table(named, gallery=long))
+    inside(upgrade_table.draw_directions(named, gallery=long))

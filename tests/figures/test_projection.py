@@ -17,9 +17,10 @@ from facelens.analyses.plan import ProjectionPlan
 from facelens.analyses.projection import Projection
 from facelens.errors import InputError
 from facelens.figures import hues, projection, sheet
-from facelens.figures.projection import Look, draw_map
+from facelens.figures.projection import Look, draw_map, draw_side_by_side
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session import drawing
+from tests.figures.test_confidence import inside
 
 N = 30
 
@@ -163,3 +164,68 @@ def test_colours_of_names_do_not_depend_on_how_many_there_are() -> None:
     for i in (0, 17, 299):
         np.testing.assert_allclose(every[i], hues.person(names[i]), atol=1e-6)
     assert hues.people([]).shape == (0, 3)
+
+
+# Several models, each by itself
+
+
+def alone(faces: FaceSet, name: str, seed: int, rows: Any = slice(None)) -> Projection:
+    points = (10 * seed + np.random.default_rng(seed).normal(size=(N, 2))).astype(np.float32)
+    plan = ProjectionPlan(model=name, method="tsne")
+    found = Projection(faces.ids[rows], points[rows], plan, "tsne", True, quality=Measure(0.9 + seed / 100, n=N))
+    return replace(found, notes=("3 are left out.",))
+
+
+def test_models_side_by_side_have_a_layout_each(faces: FaceSet) -> None:
+    sides = [alone(faces, "base $1$", 1), alone(faces, "ours", 2, slice(0, 28))]
+    look = Look(shape="role", augmented=frozenset({"degraded"}))
+    figure = draw_side_by_side(faces, sides, look)
+    left, right = maps(figure)[:2]
+    assert as_set(drawn(left)) == as_set(sides[0].points) and as_set(drawn(right)) == as_set(sides[1].points)
+    assert left.get_xlim() != right.get_xlim(), "each has its own axes"
+    assert not [each for each in left.collections if isinstance(each, LineCollection)], "no lines lead between them"
+    for axes, n in ((left, N), (right, 28)):
+        discs, triangles = (each for each in axes.collections if isinstance(each, PathCollection))
+        assert len(triangles.get_offsets()) == sum(1 for i in range(n) if i % 3 == 1)
+        assert len(discs.get_offsets()) + len(triangles.get_offsets()) == n
+    colours = [
+        {tuple(np.round(shade[:3], 3)) for shade in axes.collections[0].get_facecolor()} for axes in (left, right)
+    ]
+    assert colours[0] == colours[1], "a person has one colour on both"
+    said = texts(figure)
+    assert "t-SNE of base $1$ and ours, side by side" in said and "(a) base $1$" in said and "(b) ours" in said
+    assert "N = 30 faces · trustworthiness 0.91" in said and "N = 28 faces · trustworthiness 0.92" in said
+    assert "perplexity" in said and "places on two maps do not compare" in said and said.count("3 are left out") == 1
+    assert "original" in said and "augmented" in said
+    inside(figure)
+
+
+def test_side_by_side_knows_nothing_of_moves(faces: FaceSet) -> None:
+    look = Look(by="change", change=np.zeros(N, np.int8))
+    said = texts(draw_side_by_side(faces, [alone(faces, "a", 1), alone(faces, "b", 2)], look))
+    assert "5 people, a colour for each" in said and "gained" not in said
+    coloured = draw_side_by_side(faces, [alone(faces, "a", 1), alone(faces, "b", 2)], Look(by="blur"))
+    assert "bright = higher" in texts(coloured)
+    with pytest.raises(InputError, match="no faces"):
+        draw_side_by_side(faces, [alone(faces, "a", 1, slice(0, 0))])
+    with pytest.raises(InputError, match="other faces"):
+        draw_side_by_side(faces, [replace(alone(faces, "a", 1), ids=faces.ids + 1)])
+
+
+def test_side_by_side_as_a_file(faces: FaceSet, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def lay(name: str, seed: int) -> Any:
+        def made(**more: Any) -> Projection:
+            asked.append(name)
+            return alone(faces, name, seed)
+
+        return made
+
+    both = [lay("a", 1), lay("b", 2)]
+    made = drawing.draw_projection(tmp_path / "p.svg", faces, one(faces), alone=both)
+    assert [path.name for path in made] == ["p map.svg", "p side by side.svg"] and asked == ["a", "b"]
+    (only,) = drawing.draw_projection(tmp_path / "q.svg", faces, one(faces), alone=both, which=("map",))
+    assert only.name == "q.svg" and asked == ["a", "b"], "what is not drawn is not laid out"
+    with pytest.raises(InputError, match="no other model"):
+        drawing.draw_projection(tmp_path / "r.svg", faces, one(faces), which=("side by side",))

@@ -129,7 +129,10 @@ def test_risk_names_its_curves_and_the_step() -> None:
     said = texts(figure)
     assert {"random order", "by variance, 95 % interval", "best possible order, by their own errors"} <= set(said)
     assert {"keep 92.0 %", "0.039 [0.033, 0.046]", "1 − TAR @ FAR 1e-3, lower is better"} <= set(said)
-    assert "mine · 1:1 · 1,000 faces · 5,000 genuine pairs\nAURC 0.0312 [0.0281, 0.0344]" in said
+    told = "AURC 0.0312 [0.0281, 0.0344] · 95 % intervals, identities resampled"
+    assert f"mine · 1:1 · 1,000 faces · 5,000 genuine pairs\n{told}" in said
+    named = texts(draw_risk(risk(), whose="ensemble of 2: a, b"))
+    assert any(text.endswith(f"{told}\nensemble of 2: a, b") for text in named)
     (axes,) = figure.axes
     assert [t.get_text() for t in axes.get_xticklabels()] == ["100 %", "90 %", "80 %", "70 %", "60 %"]
     assert axes.get_ylim()[0] == 0

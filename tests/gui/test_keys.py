@@ -166,6 +166,8 @@ def test_no_view_knows_the_key_of_a_command_by_heart() -> None:
     root = Path(keys.__file__).parents[1]
     found = []
     for file in sorted((root / "views").rglob("*.py")):
+        if file.name == "guide.py":  # a window of its own, with the usual keys of a reader
+            continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if '"""' in line:
                 continue

@@ -333,3 +333,25 @@ def test_rows_that_come_again_replace_the_old(tmp_path: Path) -> None:
     assert [row["step"] for row in again.rows] == [1, 2, 3, 4] and again.rows[-1]["rate"] == 7.0
     staged = replace(run, rows=tuple({**row, "stage": "a"} for row in run.rows)).with_row({**run.rows[0], "stage": "b"})
     assert len(staged.rows) == 7 and staged.stages == ("a", "b")
+
+
+def test_figures_are_those_of_the_stage_that_is_shown(
+    page: TrainingPanel, browsing: MainWindow, tmp_path: Path, settle: Callable
+) -> None:
+    figures = browsing.commands.figures
+    assert figures.reason("training") == "Nothing is trained yet. Open Training first."
+    every = [
+        {"step": i + 1, "steps": 4, "rate": 0.1, "terms": {"loss": 1 / (i + 1)}, "stage": name}
+        for name in ("phi1", "phi2")
+        for i in range(4)
+    ]
+    run = Run(tmp_path / "run", recipes.load("sequential"), name="mine", rows=tuple(every))
+    browsing.store.update(run=run)
+    assert not figures.reason("training") and page.figure_view().stage == "phi2"
+    page.page.stage.setCurrentIndex(0)
+    view = page.figure_view()
+    assert (view.run, view.stage) == (str(tmp_path / "run"), "phi1")
+    figures.draw("training", tmp_path / "t.svg", which=("curves",), recipe=True)
+    settle(browsing)
+    assert "stage phi1" in (tmp_path / "t.svg").read_text() and "on mine" in (tmp_path / "t.svg").read_text()
+    assert '"run": "run"' in (tmp_path / "t.svg.recipe.json").read_text()

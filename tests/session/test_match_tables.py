@@ -192,7 +192,11 @@ def test_rerank_says_what_the_sweep_says(world: World, tmp_path: Path, capsys: p
     said, told = capsys.readouterr().out, json.loads(out.read_text())
     assert "3 queries; exact solver; shortlist 5." in said and "Only 0 of them have somebody to find" in said
     assert told["queries"] == 3 and told["searched"] == 9
-    assert main(["rerank", str(world.store), *words[3:], "--shortlist", "5", "--json", str(out)]) == 0
+    table = ["--latex", str(tmp_path / "s.tex")]
+    assert main(["rerank", str(world.store), *words[3:], "--shortlist", "5", "--json", str(out), *table]) == 0
+    assert [line.split(" & ")[0] for line in (tmp_path / "s.tex").read_text().splitlines() if " & " in line] == [
+        "Method", "Stage 1", "Uniform", "SC",
+    ]  # fmt: skip
     said, told = capsys.readouterr().out, json.loads(out.read_text())
     assert told["queries"] == 12 and [row["weights"] for row in told["after"]] == ["uniform", "sc distance"]
     step = told["after"][1]["steps"][1]

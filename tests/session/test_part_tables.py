@@ -137,6 +137,7 @@ def test_slices_of_an_ordinary_embedding(world: World, capsys: pytest.CaptureFix
 def test_learners_beside_a_baseline(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outs = [str(tmp_path / "l.json"), str(tmp_path / "l.csv"), str(tmp_path / "l.svg")]
     words = ["--baseline", str(world.old), "--parts", "3", "--resamples", "20"]
+    words += ["--latex", str(tmp_path / "l.tex")]
     assert main(["learners", str(world.new), *words, "--json", outs[0], "--csv", outs[1], "--figure", outs[2]]) == 0
     said = capsys.readouterr().out
     told = json.loads(Path(outs[0]).read_text())
@@ -145,6 +146,7 @@ def test_learners_beside_a_baseline(world: World, tmp_path: Path, capsys: pytest
     assert f"{number(one['value'])} [{number(one['low'])}, {number(one['high'])}]" in said
     assert "mean, each alone" in said and "Groups of the embedding" in said and "difference: all together" in said
     assert len(lines_of(Path(outs[1]))) == 40 and "all together" in (tmp_path / "l table.svg").read_text()
+    assert r" & old net\_1 & new \& better & Dimensions \\" in (tmp_path / "l.tex").read_text()
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def test_the_command_tells_all_and_writes_all(
     out = {name: str(tmp_path / file) for name, file in (("json", "u.json"), ("csv", "f.csv"), ("backfill", "o.csv"))}
     given = [word for name, path in out.items() for word in (f"--{name}", path)]
     folder = tmp_path / "report"
+    given += ["--latex", str(tmp_path / "u.tex")]
     assert main(["upgrade", *stores, *words, *given, "--report", str(folder), "--order", "traffic"]) == 0
+    assert (tmp_path / "u.tex").read_text().count(r"\begin{tabular}") == 3
     said = capsys.readouterr().out
     assert "New queries on the old gallery score higher than old on old: 0.653 against 0.585, difference +0.068" in said
     assert "searches lost" in said and "old/upper" in said and "chance" in said and "l2/old" in said

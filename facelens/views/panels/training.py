@@ -13,6 +13,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.errors import FaceLensError
+from facelens.session.depicting import View
 from facelens.session.jobs import Job, State
 from facelens.views.controls import Banner, EmptyState, Segmented
 from facelens.views.frame import split
@@ -185,6 +186,14 @@ class TrainingPanel(Panel):
     def _on_dismissed(self) -> None:
         self._problem = None
         self.work.forgive()
+
+    def figure_view(self) -> View:
+        run = self.desk.workspace.run
+        if run is None:
+            return View()
+        stages, place = run.stages, self.page.stage.currentIndex()
+        shown = stages[place] if len(stages) > 1 and 0 <= place < len(stages) else ""
+        return View(run=str(run.folder), stage=shown)
 
     def open_recipe(self, path: Path) -> None:
         """Take a recipe file, as if it had been chosen here."""
