@@ -30,6 +30,34 @@ def _shared(name: str) -> Path:
     return folder
 
 
+# Files that take longest, the longest first. They are given out first: a file's tests stay in one process, and one that
+# begins last keeps it busy long after the others have ended. Slower ones that come later belong here too.
+LONG = (
+    "tests/gui/test_tour.py",
+    "tests/gui/test_models.py",
+    "tests/real/test_upgrade.py",
+    "tests/real/test_fitting.py",
+    "tests/gui/test_docks.py",
+    "tests/gui/test_flow.py",
+    "tests/gui/test_upgrade.py",
+    "tests/gui/test_window.py",
+    "tests/session/test_sample.py",
+    "tests/gui/test_opening.py",
+    "tests/gui/test_training.py",
+    "tests/real/test_embedding.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):  # by itself xdist gives out first what has most tests
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.location[0].replace(os.sep, "/"), len(LONG)))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("real"):
         _shared("real")

@@ -476,6 +476,9 @@ def _settle(output: Connection, parent: int, nice: int) -> None:
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(nice)
+    # Threads of a product wait for one another asleep. Those that spin take the cores they wait for, and where other
+    # programs work a training is ten times slower. Read when torch is imported, which is later.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if sys.platform == "linux":
         import ctypes
 

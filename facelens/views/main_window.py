@@ -128,7 +128,15 @@ class StatusBar(QStatusBar):
 class MainWindow(QMainWindow):
     """Builds the parts and connects them; what the commands do is in `commands.py`."""
 
-    def __init__(self, settings: Settings | None = None, *, store: Store | None = None, remember: bool = True) -> None:
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        store: Store | None = None,
+        remember: bool = True,
+        nice: int = 10,
+    ) -> None:
+        """`nice`: how far the worker stands back behind other programs; the window in front of somebody comes first."""
         super().__init__()
         self.setObjectName("win")
         self.setWindowTitle("FaceLens")
@@ -138,7 +146,7 @@ class MainWindow(QMainWindow):
         self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.bridge = Bridge(self)
         self.store = store or Store()
-        self.jobs = JobQueue(post=self._post)
+        self.jobs = JobQueue(post=self._post, nice=nice)
         self.thumbnails = Thumbnails(quarantined=folders.quarantine(), parent=self)
         self.desk = Desk(
             store=self.store,

@@ -25,7 +25,7 @@ from facelens.session.drawing import CHARTS, CONFIDENCE, LEARNERS, MATCH, UNCERT
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
 from facelens.session.settings import Settings
-from facelens.session.workspace import Assessed, Evaluated, Operating
+from facelens.session.workspace import Assessed, Evaluated, Operating, with_variance
 from facelens.views import theme
 from facelens.views.app import make_application
 from facelens.views.main_window import MainWindow
@@ -34,6 +34,7 @@ from facelens.words import tr
 
 SIZE = (1440, 900)
 PATIENCE = 120.0  # seconds for one step
+SHEET = 60  # faces on the contact sheet
 SHORT = {  # what makes the universal recipe one of seconds
     "epochs": None,
     "steps": 40,
@@ -71,7 +72,8 @@ def _walk(out: Path, themes: Sequence[str], gallery: Path, crashes: list[BaseExc
     for scheme in themes:
         theme.apply(app, scheme)  # type: ignore[arg-type]
         # Nothing of the user's own settings shows in the tour, and the tour changes none of them.
-        window = MainWindow(Settings(theme=scheme), remember=False)
+        # Nobody sits before it, so its worker need not stand back: the tour only waits for it.
+        window = MainWindow(Settings(theme=scheme), remember=False, nice=0)
         window.desk.vectors = kept.room / "features"
         window.resize(*SIZE)
         window.show()
@@ -248,7 +250,7 @@ def _evaluation(guide: Guide) -> None:
     """An old model and its upgrade."""
     window, kept = guide.window, guide.kept
     window.store.update(operating=Operating(1e-2), evaluated=kept.evaluated)
-    window.act("layout.upgrade")
+    window.apply_layout("upgrade")  # without its page, which would ask what nobody sees
     window.act("evaluate.show")
     guide.settle()
     kept.evaluated = window.store.workspace.evaluated
@@ -271,7 +273,9 @@ def _retrieval(guide: Guide) -> None:
 def _uncertainty(guide: Guide) -> None:
     """Three models in one space: where they disagree, and what refusing does."""
     window, kept = guide.window, guide.kept
-    window.store.update(assessed=kept.assessed)
+    faces = window.store.workspace.faces
+    if kept.assessed is not None and faces is not None:
+        window.store.update(assessed=kept.assessed, faces=with_variance(faces, kept.assessed.uncertainty))
     window.act("uncertainty.show")
     guide.settle()
     found = kept.assessed = window.store.workspace.assessed
@@ -330,7 +334,7 @@ def _match(guide: Guide) -> None:
         clear = np.flatnonzero(np.nan_to_num(masked) == 0)
         query = int(faces.ids[clear[min(40, len(clear) - 1)]])
     plan = replace(workspace.match_plan, weights="apc")
-    window.act("layout.upgrade")
+    window.apply_layout("upgrade")
     window.store.update(selection=Selection(current=query), match_plan=plan, occlusion=Occlusion("mask"))
     window.act("match.show")
     guide.settle()
@@ -424,8 +428,12 @@ def _match_layout(guide: Guide) -> None:
 
 
 def _export(guide: Guide) -> None:
-    guide.window.act("view.grid")
-    guide.window.act("layout.browse")
+    """A page of faces is chosen, so that the sheet is one page too."""
+    window = guide.window
+    window.act("view.grid")
+    window.act("layout.browse")
+    picked = window.store.workspace.shown_ids[:SHEET]
+    window.store.update(selection=Selection(picked, int(picked[0])))
     guide.export()
 
 

@@ -94,6 +94,7 @@ def until(condition: Callable[[], object], what: str = "") -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
         pump(0.01)
+        time.sleep(0.001)  # jobs on threads go on meanwhile; asking without a pause keeps the lock of Python from them
         assert time.monotonic() < end, f"waited {PATIENCE:.0f} s in vain: {what or condition}"
 
 
@@ -180,10 +181,20 @@ def tiny_faces(tmp_path: Path) -> Path:
     return make_gallery(tmp_path / "tiny")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def swept() -> None:
+    """What earlier files left is collected once."""
+    gc.collect()
+
+
 @pytest.fixture(autouse=True)
-def tidy() -> Iterator[None]:
-    """No thread of a test collects garbage, as in the application; what a test leaves is collected after it."""
+def tidy(swept: None) -> Iterator[None]:
+    """No thread of a test collects garbage, as in the application; what a test leaves is collected after it.
+
+    What was there before it (pytest, torch, half a million objects) is not looked through again for each test.
+    """
     gc.disable()
+    gc.freeze()
     yield
     gc.enable()
 

@@ -485,6 +485,7 @@ def test_worker_that_cannot_start(queue: JobQueue, monkeypatch: pytest.MonkeyPat
 def test_worker_is_nice_and_bare(shared: JobQueue) -> None:
     pid, nice = done(shared, work.whoami).result
     assert (pid != os.getpid() and nice - os.nice(0) == 10) or nice == 19
+    assert done(shared, work.variable, "OMP_WAIT_POLICY").result == os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
     names = done(shared, work.modules).result
     heavy = {"PySide6", "pyqtgraph", "torch", "numba", "matplotlib", "pyarrow", "scipy", "pytest"}
     assert not heavy & {name.split(".")[0] for name in names}

@@ -121,7 +121,7 @@ def compare(
     missing = tuple(key for key in wanted if key not in inside and not key.endswith("num_batches_tracked"))
     left = {key: shape for key, shape in inside.items() if key not in wanted}
     dimensions = MODELS[architecture].fitted(options).card.dimensions
-    heads = {key for key in left if _is_head(key, left, dimensions) or key.endswith("num_batches_tracked")}
+    heads = _heads(left, dimensions) | {key for key in left if key.endswith("num_batches_tracked")}
     outside = [key for key in shapes if not key.startswith(prefix)]
     return KeyReport(
         architecture,
@@ -220,15 +220,16 @@ def _prefixes(shapes: Shapes, usual: Shapes) -> Counter[str]:
     return votes
 
 
-def _is_head(key: str, left: Shapes, dimensions: int) -> bool:
-    """Whether a tensor belongs to a classifier: named like one, and a matrix with one axis as long as the embedding."""
-    if not _HEADS & set(key.split(".")):
-        return False
-    if len(left[key]) == 2:
-        return dimensions in left[key]
-    stem = key.rpartition(".")[0]
-    beside = [len(other) for name, other in left.items() if name.rpartition(".")[0] == stem and len(other) == 2]
-    return len(left[key]) <= 1 and bool(beside)
+def _heads(left: Shapes, dimensions: int) -> set[str]:
+    """Tensors of classifiers: named like one, matrices with one axis as long as the embedding, and what lies by one."""
+    matrices = {key.rpartition(".")[0] for key, shape in left.items() if len(shape) == 2}
+
+    def is_head(key: str, shape: Shape) -> bool:
+        if not _HEADS & set(key.split(".")):
+            return False
+        return dimensions in shape if len(shape) == 2 else len(shape) <= 1 and key.rpartition(".")[0] in matrices
+
+    return {key for key, shape in left.items() if is_head(key, shape)}
 
 
 def _names(names: tuple[str, ...] | list[str]) -> str:
