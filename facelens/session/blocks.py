@@ -20,6 +20,7 @@ class Block:
     told: Sequence[str] = ()  # under the table
     noted: Sequence[str] = ()  # between title and table
     headed: bool = True  # whether the first row names the columns
+    heads: bool = False  # the title is that of the blocks after it
     goes_on: bool = False  # belongs to the block before
     figures: tuple[str, ...] = ()  # of the panel, that show the same
 

@@ -24,7 +24,7 @@ def blocks(evaluation: Evaluation, *, faces: FaceSet) -> list[Block]:
     said = [Block(told=_who(evaluation))]
     for letter, report in evaluation.sides:
         title = tr("Model {letter}: {name}", letter=letter, name=report.name)
-        said += [Block(title, told=report.notes), *_report_blocks(report, evaluation, faces)]
+        said += [Block(title, told=report.notes, heads=True), *_report_blocks(report, evaluation, faces)]
     return said + _differences(evaluation)
 
 

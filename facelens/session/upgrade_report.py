@@ -7,7 +7,7 @@ backfill.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,7 @@ from facelens.session.drawing import UPGRADE, draw_upgrade
 from facelens.session.reports import interval_words
 from facelens.session.tables import json_text, written
 from facelens.session.upgrade_tables import chosen_order, upgrade_json, write_flips, write_order
+from facelens.session.web_page import Picture, Section, page
 from facelens.words import escaped, number, plural, tr
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the gallery embedded anew
@@ -85,6 +86,18 @@ class UpgradeReport:
             Block(tr("Who moved most"), self.moved(), figures=("map",)),
         ]
         return [block for block in said if block.rows]
+
+    def section(self, figures: Mapping[str, Picture]) -> Section:
+        """What a page says of it: verdict, what that does not say, tables with their figures; `who` stands above."""
+        said, filled = self.verdict, self.found.backfill
+        orders = [f"{words.order_name(one.name)}: {one.note}" for one in filled.orders] if filled is not None else []
+        tables = [
+            replace(block, told=(*block.told, *orders)) if "backfill" in block.figures else block
+            for block in self.tables()
+        ]
+        tested = Block(tr("How it was tested"), told=self.found.matrix.notes)
+        blocks = [*tables, *([tested] if tested.told else [])]
+        return Section("upgrade", tr("Upgrade"), blocks, figures, said, said.caveats)
 
     def who(self) -> list[str]:
         """Gallery, models, and how the two meet."""
@@ -244,7 +257,7 @@ def write_report(
     tick: Tick = silent,
 ) -> Path:
     """A folder with a page of everything, figures, numbers, flips and the order of the backfill. Gives the page."""
-    from facelens.session.upgrade_page import page
+    from facelens.session.depicting import DEPICTED
 
     report = UpgradeReport(faces, found, task=task, order=order, features=features, notes=tuple(notes))
     out.mkdir(parents=True, exist_ok=True)
@@ -266,7 +279,14 @@ def write_report(
         write_order(out / "backfill.csv", faces, found, order=chosen_order(found, order).name)
         files.append("backfill.csv")
     later(3, 4)
-    named = {one.stem.removeprefix("upgrade ").strip(): one for one in drawn}
-    written(out / "index.html", page(report, named, files))
+    named = {one.stem.removeprefix("upgrade "): one for one in drawn}
+    titles = DEPICTED["upgrade"].titles
+    section = report.section({name: Picture(tr(titles[name]), path) for name, path in named.items()})
+    title = tr("Upgrade from {old} to {new}", old=escaped(found.plan.old), new=escaped(found.plan.new))
+    made = page(
+        title, [replace(section, title="")], told=(*report.who(), *report.notes), files=files,
+        foot=tr("figures in figures/"),
+    )  # fmt: skip
+    written(out / "index.html", made)
     later(4, 4)
     return out / "index.html"

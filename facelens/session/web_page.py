@@ -1,0 +1,221 @@
+"""Reports as one page for a browser and for paper. Nothing in it is fetched and nothing runs; figures are inside."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from facelens import __version__
+from facelens.figures.style import INK
+from facelens.figures.verdict import Verdict
+from facelens.session.blocks import Block
+from facelens.words import escaped, tr
+
+INCH = 98  # pixels on the page: two usual figures stand side by side, and their words can be read
+PNG_INCH = 200  # pixels of a PNG, see figures.sheet.Paper
+SHORT = 24  # letters of a cell that is not broken
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+STYLE = f"""
+body {{ margin: 0 auto; max-width: 62rem; padding: 2rem 1.5rem 4rem; font: 14px/1.5 system-ui, "DejaVu Sans",
+  sans-serif; color: {INK["text"]}; background: {INK["base"]}; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.4rem; line-height: 1.25; margin: 0 0 .25rem; }}
+h2 {{ font-size: 1.1rem; margin: 2.75rem 0 .5rem; border-top: 1px solid {INK["line"]}; padding-top: 1rem; }}
+h3 {{ font-size: 1rem; margin: 2rem 0 .4rem; }}
+h4 {{ font-size: .93rem; margin: 1.5rem 0 .3rem; }}
+h4 span {{ font-weight: normal; color: {INK["text2"]}; }}
+p {{ margin: .3rem 0; }}
+a {{ color: {INK["accent"]}; }}
+.quiet, figcaption, footer {{ color: {INK["text3"]}; font-size: .85rem; }}
+nav ol {{ columns: 3; column-gap: 2rem; margin: .75rem 0 0; padding-left: 1.4rem; }}
+nav li {{ break-inside: avoid; }}
+nav a {{ text-decoration: none; }}
+.reason {{ color: {INK["text2"]}; border-left: 4px solid {INK["line"]}; padding: .25rem 0 .25rem 1rem; }}
+.verdict {{ border-left: 4px solid {INK["text3"]}; padding: .5rem 1rem; margin: 1.25rem 0; }}
+.verdict.good {{ border-color: {INK["good"]}; }}
+.verdict.bad {{ border-color: {INK["bad"]}; }}
+.verdict strong {{ font-size: 1.1rem; }}
+.figures {{ display: flex; flex-wrap: wrap; gap: 1rem 24px; margin: 1rem 0; align-items: end; }}
+figure {{ margin: 0; }}
+img {{ display: block; max-width: 100%; height: auto; }}
+.table {{ overflow-x: auto; margin: .3rem 0; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; overflow-wrap: break-word; }}
+th, td {{ text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0;
+  border-bottom: 1px solid {INK["line"]}; }}
+th {{ color: {INK["text3"]}; font-weight: normal; vertical-align: bottom; }}
+.short {{ white-space: nowrap; }}
+td.code {{ font: .8rem "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }}
+ul {{ margin: .3rem 0; padding-left: 1.2rem; }}
+@page {{ size: A4; margin: 16mm 15mm; }}
+@media print {{
+  body {{ max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.4; }}
+  h1, h2, h3, h4 {{ break-after: avoid; }}
+  h2 {{ margin-top: 1.6rem; }}
+  figure, tr, li, .verdict {{ break-inside: avoid; }}
+  thead {{ display: table-header-group; }}
+  img {{ width: auto; max-height: 235mm; }}
+  .table {{ overflow: visible; }}
+  table {{ font-size: 7.5pt; max-width: 100%; }}
+  th, td {{ padding: .15rem .55rem .15rem 0; }}
+  .short {{ white-space: normal; overflow-wrap: normal; }}
+  td.code {{ font-size: 6.5pt; }}
+  a {{ color: inherit; text-decoration: none; }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure on a page: a PNG or SVG file, and what it is called."""
+
+    title: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Section:
+    """What a page says under one title."""
+
+    name: str  # its anchor
+    title: str  # "": the page is about nothing else
+    blocks: Sequence[Block] = ()
+    figures: Mapping[str, Picture] = field(default_factory=dict)  # by name; those of no block come first
+    verdict: Verdict | None = None
+    caveats: Sequence[str] = ()
+    reason: str = ""  # why there is nothing to say
+
+
+def page(
+    title: str, sections: Sequence[Section], *, told: Sequence[str] = (), files: Sequence[str] = (), foot: str = ""
+) -> str:
+    """The whole page. `told` are lines under the title, `files` lie beside it."""
+    parts = [f"<h1>{_text(title)}</h1>", *_lines(told)]
+    if len(listed := [one for one in sections if one.title]) > 1:
+        links = "".join(f'<li><a href="#{_text(one.name)}">{_text(one.title)}</a></li>' for one in listed)
+        parts.append(f"<nav><h2>{_text(tr('Contents'))}</h2><ol>{links}</ol></nav>")
+    parts += map(_section, sections)
+    if files:
+        links = ", ".join(f'<a href="{_text(quote(name))}">{_text(name)}</a>' for name in files)
+        parts.append(f"<h2>{_text(tr('Files'))}</h2><p>{links}{f'; {_text(foot)}' if foot else ''}</p>")
+    parts.append(f"<footer><p>FaceLens {_text(__version__)}</p></footer>")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_text(POLICY)}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{_text(title)}</title><style>{STYLE}</style></head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def _text(words: str) -> str:
+    """Words that stay words: no tag, and no sign that cannot be seen."""
+    return escape(escaped(words))
+
+
+def _section(section: Section) -> str:
+    parts = [f'<section id="{_text(section.name)}">']
+    if section.title:
+        parts.append(f"<h2>{_text(section.title)}</h2>")
+    if section.reason:
+        return "\n".join([*parts, f'<p class="reason">{_text(section.reason)}</p></section>'])
+    if (said := section.verdict) is not None:
+        parts += [
+            f'<div class="verdict {_text(said.tone)}"><p><strong>{_text(said.sentence)}</strong></p>',
+            f"<p>{_text(said.evidence)}</p></div>",
+        ]
+    if section.caveats:
+        parts += [f"<p>{_text(tr('What this does not say'))}</p>", _list(section.caveats)]
+    asked = {name for block in section.blocks for name in block.figures}
+    first, *rest = [*section.blocks, Block()]
+    parts.append(_block(first, section.figures))
+    parts.append(_figures([one for name, one in section.figures.items() if name not in asked]))
+    parts += [_block(block, section.figures) for block in rest if block]
+    return "\n".join([*filter(None, parts), "</section>"])
+
+
+def _block(block: Block, figures: Mapping[str, Picture]) -> str:
+    """Title, figures, table, lines."""
+    parts = []
+    if block.heads:
+        parts.append(f"<h3>{_text(block.title)}</h3>")
+    elif block.title:
+        name, more = _cut(block.title)
+        parts.append(f"<h4>{_text(name)}{f' <span>{_text(more)}</span>' if more else ''}</h4>")
+    parts += _lines(block.noted)
+    parts.append(_figures([figures[name] for name in block.figures if name in figures]))
+    if block.rows:
+        parts.append(_table(block))
+    if block.title and not block.rows and len(block.told) > 1:
+        parts.append(_list(block.told))
+    else:
+        parts += _lines(block.told)
+    return "\n".join(filter(None, parts))
+
+
+def _cut(title: str) -> tuple[str, str]:
+    """A title and what it goes on with.
+
+    >>> _cut("Verification: 60 pairs; rule roc")
+    ('Verification:', '60 pairs; rule roc')
+    """
+    found = re.search(r"(?<=[:;]) ", title)
+    return (title[: found.start()], title[found.end() :]) if found else (title, "")
+
+
+def _lines(lines: Iterable[str]) -> list[str]:
+    return [f'<p class="quiet">{_text(line)}</p>' for line in lines]
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>"
+
+
+def _table(block: Block) -> str:
+    rows, columns = block.rows, block.columns
+    headed = block.headed and len(rows) > 1
+    head = f"<thead>{_row(rows[0], columns, 'th')}</thead>" if headed else ""
+    body = "\n".join(_row(row, columns, "td") for row in rows[headed:])
+    return f'<div class="table"><table>{head}<tbody>{body}</tbody></table></div>'
+
+
+def _row(row: Sequence[str], columns: int, tag: str) -> str:
+    cells = []
+    for place, text in enumerate(row):
+        # A short row ends in words that may run on.
+        runs_on = place == len(row) - 1 and len(row) < columns
+        marks = f' colspan="{columns - len(row) + 1}"' if runs_on else ""
+        if re.fullmatch("[0-9a-f]{32,}", text):
+            marks += ' class="code"'
+        elif len(text) <= SHORT and tag == "td":
+            marks += ' class="short"'
+        cells.append(f"<{tag}{marks}>{_text(text)}</{tag}>")
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _figures(pictures: Sequence[Picture]) -> str:
+    return f'<div class="figures">{"".join(map(_figure, pictures))}</div>' if pictures else ""
+
+
+def _figure(picture: Picture) -> str:
+    drawn, kind = picture.path.read_bytes(), "image/png"
+    if picture.path.suffix == ".svg":
+        drawn, kind = _alone(drawn), "image/svg+xml"
+        wide = re.search(rb'<svg [^>]*?\bwidth="([0-9.]+)pt"', drawn[:4096])
+        width = float(wide[1]) / 72 * INCH if wide else 0.0
+    else:
+        width = int.from_bytes(drawn[16:20], "big") / PNG_INCH * INCH  # the head of a PNG
+    data, size = base64.b64encode(drawn).decode("ascii"), f' width="{width:.0f}"' if width else ""
+    image = f'<img src="data:{kind};base64,{data}"{size} alt="{_text(picture.title)}">'
+    return f"<figure>{image}<figcaption>{_text(picture.title)}</figcaption></figure>"
+
+
+def _alone(drawn: bytes) -> bytes:
+    """An SVG that names no file elsewhere; where DejaVu Sans is not installed, words are set in a like font."""
+    head, tag, rest = drawn.partition(b"<svg ")
+    head = re.sub(rb"<!DOCTYPE[^>]*>\s*", b"", head)
+    return head + tag + re.sub(rb"(<text [^>]*font-family: 'DejaVu Sans')", rb"\1, Verdana, sans-serif", rest)
