@@ -286,9 +286,10 @@ def _query_rows(evaluation: Evaluation, faces: FaceSet) -> Iterator[list[object]
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", "−": "$-$", "×": r"$\times$",
-    "±": r"$\pm$", "·": r"$\cdot$", "→": r"$\to$", "≥": r"$\geq$", "≤": r"$\leq$", "‖": r"$\|$", "²": "$^2$",
-    "α": r"$\alpha$", "ε": r"$\varepsilon$", "ρ": r"$\rho$", "σ": r"$\sigma$", "Σ": r"$\Sigma$", "…": r"\dots{}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", "−": "$-$",
+    "×": r"$\times$", "±": r"$\pm$", "·": r"$\cdot$", "→": r"$\to$", "≥": r"$\geq$", "≤": r"$\leq$", "‖": r"$\|$",
+    "²": "$^2$", "α": r"$\alpha$", "ε": r"$\varepsilon$", "ρ": r"$\rho$", "σ": r"$\sigma$", "Σ": r"$\Sigma$",
+    "…": r"\dots{}",
 }  # fmt: skip
 
 
