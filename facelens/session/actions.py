@@ -441,6 +441,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("figure.export", "Export figures…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the page in front, with a preview and a recipe; of the gallery the selected faces, or those shown", needs=faces_shown),
     Action("figure.copy", "Copy the figure", "Figure", ("Ctrl+C",), "copy", "Of the page in front; of the gallery the selected faces, or those shown", needs=faces_shown),
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),
+    Action("report.export", "Export report…", "Figure", (), "export", "A folder with a page of all that is worked out: settings, data and models, tables, figures, caveats; JSON and LaTeX beside it", needs=gallery_open, line_above=True),
     Action("layout.browse", "Browse layout", "Window", ("Ctrl+1",), checkable=True),
     Action("layout.match", "Match layout", "Window", ("Ctrl+2",), checkable=True),
     Action("layout.upgrade", "Upgrade layout", "Window", ("Ctrl+3",), checkable=True),

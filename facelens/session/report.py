@@ -125,8 +125,8 @@ def luggage(workspace: Workspace) -> Workspace:
         features=dict(workspace.features),
         stored=dict(workspace.stored),
         evaluated=tuple(kept for kept in workspace.evaluated if kept.question == now),
-        annotations=Annotations(),
-        subsets=Subsets(),
+        annotations=Annotations(tags={}, notes={}),
+        subsets=Subsets({}, {}),
         standing=None,
         draft=None,
         run=None,
@@ -243,7 +243,7 @@ class _Report:
             Section("data", tr("Data"), data.blocks),
             Section("models", tr("Models"), models.blocks),
             *self.sections,
-            Section("settings", tr("Settings"), settings.blocks),
+            Section("settings", tr("Settings"), settings.blocks, narrow=True),
             Section("environment", tr("Environment"), environment.blocks),
         ]
         twin = {

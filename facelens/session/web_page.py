@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
@@ -16,49 +16,59 @@ from facelens.figures.verdict import Verdict
 from facelens.session.blocks import Block
 from facelens.words import escaped, tr
 
-INCH = 98  # pixels on the page: two usual figures stand side by side, and their words can be read
+INCH = 97  # pixels on the page: two usual figures stand side by side, and their words can be read
+HALF = 480  # pixels of a figure beside which another may stand on paper
 PNG_INCH = 200  # pixels of a PNG, see figures.sheet.Paper
+FEW = 20  # rows of a table beside which another may stand on paper
 SHORT = 24  # letters of a cell that is not broken
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = f"""
-body {{ margin: 0 auto; max-width: 62rem; padding: 2rem 1.5rem 4rem; font: 14px/1.5 system-ui, "DejaVu Sans",
-  sans-serif; color: {INK["text"]}; background: {INK["base"]}; overflow-wrap: anywhere; }}
-h1 {{ font-size: 1.4rem; line-height: 1.25; margin: 0 0 .25rem; }}
-h2 {{ font-size: 1.1rem; margin: 2.75rem 0 .5rem; border-top: 1px solid {INK["line"]}; padding-top: 1rem; }}
-h3 {{ font-size: 1rem; margin: 2rem 0 .4rem; }}
-h4 {{ font-size: .93rem; margin: 1.5rem 0 .3rem; }}
+html {{ font: 14px/1.5 system-ui, "DejaVu Sans", sans-serif; color: {INK["text"]}; background: {INK["base"]}; }}
+body {{ margin: 0 auto; max-width: 944px; padding: 2rem 24px 4rem; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.6rem; line-height: 1.25; margin: 0 0 .25rem; }}
+h2 {{ font-size: 1.3rem; margin: 3rem 0 .5rem; border-top: 1px solid {INK["line"]}; padding-top: 1rem; }}
+h3 {{ font-size: 1.15rem; margin: 2.2rem 0 .4rem; }}
+h4 {{ font-size: 1rem; margin: 1.6rem 0 .3rem; }}
 h4 span {{ font-weight: normal; color: {INK["text2"]}; }}
 p {{ margin: .3rem 0; }}
 a {{ color: {INK["accent"]}; }}
-.quiet, figcaption, footer {{ color: {INK["text3"]}; font-size: .85rem; }}
-nav ol {{ columns: 3; column-gap: 2rem; margin: .75rem 0 0; padding-left: 1.4rem; }}
+.quiet, figcaption, footer {{ color: {INK["text3"]}; font-size: .93rem; }}
+nav ol {{ columns: 3; column-gap: 2rem; margin: .75rem 0 0; padding-left: 1.7rem; }}
 nav li {{ break-inside: avoid; }}
 nav a {{ text-decoration: none; }}
 .reason {{ color: {INK["text2"]}; border-left: 4px solid {INK["line"]}; padding: .25rem 0 .25rem 1rem; }}
 .verdict {{ border-left: 4px solid {INK["text3"]}; padding: .5rem 1rem; margin: 1.25rem 0; }}
 .verdict.good {{ border-color: {INK["good"]}; }}
 .verdict.bad {{ border-color: {INK["bad"]}; }}
-.verdict strong {{ font-size: 1.1rem; }}
-.figures {{ display: flex; flex-wrap: wrap; gap: 1rem 24px; margin: 1rem 0; align-items: end; }}
-figure {{ margin: 0; }}
+.verdict strong {{ font-size: 1.15rem; }}
+figure {{ display: inline-block; vertical-align: bottom; margin: .6rem 20px .6rem 0; max-width: 100%; }}
 img {{ display: block; max-width: 100%; height: auto; }}
-.table {{ overflow-x: auto; margin: .3rem 0; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; overflow-wrap: break-word; }}
+.tables {{ display: flex; flex-wrap: wrap; gap: .6rem 3rem; align-items: start; margin: .3rem 0; }}
+.tables div {{ overflow-x: auto; max-width: 100%; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; overflow-wrap: break-word; }}
 th, td {{ text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0;
   border-bottom: 1px solid {INK["line"]}; }}
 th {{ color: {INK["text3"]}; font-weight: normal; vertical-align: bottom; }}
 .short {{ white-space: nowrap; }}
-td.code {{ font: .8rem "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }}
+td.code {{ font: .85rem "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }}
 ul {{ margin: .3rem 0; padding-left: 1.2rem; }}
+.columns {{ columns: 2; column-gap: 3rem; }}
+.columns h2 {{ column-span: all; }}
+.columns h4 {{ break-after: avoid; }}
+.columns h2 + h4 {{ margin-top: 0; }}
 @page {{ size: A4; margin: 16mm 15mm; }}
 @media print {{
-  body {{ max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.4; }}
+  html {{ font-size: 9pt; line-height: 1.4; }}
+  body {{ max-width: none; padding: 0; }}
   h1, h2, h3, h4 {{ break-after: avoid; }}
-  h2 {{ margin-top: 1.6rem; }}
+  h2 {{ margin-top: 1.8rem; }}
   figure, tr, li, .verdict {{ break-inside: avoid; }}
   thead {{ display: table-header-group; }}
-  img {{ width: auto; max-height: 235mm; }}
-  .table {{ overflow: visible; }}
+  figure {{ margin: .5rem 3mm .5rem 0; }}
+  figure.small {{ max-width: 86mm; }}
+  img {{ width: auto; max-height: 125mm; }}
+  .tables, .tables div {{ display: block; overflow: visible; }}
+  .tables.side div {{ display: inline-block; vertical-align: top; margin: 0 6mm .4rem 0; }}
   table {{ font-size: 7.5pt; max-width: 100%; }}
   th, td {{ padding: .15rem .55rem .15rem 0; }}
   .short {{ white-space: normal; overflow-wrap: normal; }}
@@ -87,6 +97,7 @@ class Section:
     verdict: Verdict | None = None
     caveats: Sequence[str] = ()
     reason: str = ""  # why there is nothing to say
+    narrow: bool = False  # whether it is set in two columns
 
 
 def page(
@@ -118,11 +129,17 @@ def _text(words: str) -> str:
 
 
 def _section(section: Section) -> str:
-    parts = [f'<section id="{_text(section.name)}">']
+    narrow = ' class="columns"' if section.narrow else ""
+    parts = [f'<section id="{_text(section.name)}"{narrow}>']
     if section.title:
         parts.append(f"<h2>{_text(section.title)}</h2>")
     if section.reason:
         return "\n".join([*parts, f'<p class="reason">{_text(section.reason)}</p></section>'])
+    asked = {name for block in section.blocks for name in block.figures}
+    groups = _groups(section.blocks)
+    if groups and not groups[0][0].title and not groups[0][0].rows:  # of whom it speaks
+        parts.append(_group(groups[0], {}))
+        groups[0] = [replace(groups[0][0], told=(), noted=())]
     if (said := section.verdict) is not None:
         parts += [
             f'<div class="verdict {_text(said.tone)}"><p><strong>{_text(said.sentence)}</strong></p>',
@@ -130,30 +147,40 @@ def _section(section: Section) -> str:
         ]
     if section.caveats:
         parts += [f"<p>{_text(tr('What this does not say'))}</p>", _list(section.caveats)]
-    asked = {name for block in section.blocks for name in block.figures}
-    first, *rest = [*section.blocks, Block()]
-    parts.append(_block(first, section.figures))
     parts.append(_figures([one for name, one in section.figures.items() if name not in asked]))
-    parts += [_block(block, section.figures) for block in rest if block]
+    parts += [_group(group, section.figures) for group in groups]
     return "\n".join([*filter(None, parts), "</section>"])
 
 
-def _block(block: Block, figures: Mapping[str, Picture]) -> str:
-    """Title, figures, table, lines."""
-    parts = []
-    if block.heads:
-        parts.append(f"<h3>{_text(block.title)}</h3>")
-    elif block.title:
-        name, more = _cut(block.title)
+def _groups(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Blocks that belong together."""
+    groups: list[list[Block]] = []
+    for block in filter(None, blocks):
+        if block.goes_on and groups:
+            groups[-1].append(block)
+        else:
+            groups.append([block])
+    return groups
+
+
+def _group(blocks: Sequence[Block], figures: Mapping[str, Picture]) -> str:
+    """Title, tables, lines, figures."""
+    first, parts = blocks[0], []
+    if first.heads:
+        parts.append(f"<h3>{_text(first.title)}</h3>")
+    elif first.title:
+        name, more = _cut(first.title)
         parts.append(f"<h4>{_text(name)}{f' <span>{_text(more)}</span>' if more else ''}</h4>")
-    parts += _lines(block.noted)
-    parts.append(_figures([figures[name] for name in block.figures if name in figures]))
-    if block.rows:
-        parts.append(_table(block))
-    if block.title and not block.rows and len(block.told) > 1:
-        parts.append(_list(block.told))
+    parts += _lines(line for block in blocks for line in block.noted)
+    if tables := [_table(block) for block in blocks if block.rows]:
+        side = " side" if len(tables) > 1 and all(len(block.rows) <= FEW for block in blocks) else ""
+        parts.append(f'<div class="tables{side}">{"".join(tables)}</div>')
+    told = [line for block in blocks for line in block.told]
+    if told and first.title and not first.heads and not tables:
+        parts.append(_list(told))
     else:
-        parts += _lines(block.told)
+        parts += _lines(told)
+    parts.append(_figures([figures[name] for block in blocks for name in block.figures if name in figures]))
     return "\n".join(filter(None, parts))
 
 
@@ -180,7 +207,7 @@ def _table(block: Block) -> str:
     headed = block.headed and len(rows) > 1
     head = f"<thead>{_row(rows[0], columns, 'th')}</thead>" if headed else ""
     body = "\n".join(_row(row, columns, "td") for row in rows[headed:])
-    return f'<div class="table"><table>{head}<tbody>{body}</tbody></table></div>'
+    return f"<div><table>{head}<tbody>{body}</tbody></table></div>"
 
 
 def _row(row: Sequence[str], columns: int, tag: str) -> str:
@@ -198,7 +225,7 @@ def _row(row: Sequence[str], columns: int, tag: str) -> str:
 
 
 def _figures(pictures: Sequence[Picture]) -> str:
-    return f'<div class="figures">{"".join(map(_figure, pictures))}</div>' if pictures else ""
+    return f"<div>{''.join(map(_figure, pictures))}</div>" if pictures else ""
 
 
 def _figure(picture: Picture) -> str:
@@ -211,7 +238,8 @@ def _figure(picture: Picture) -> str:
         width = int.from_bytes(drawn[16:20], "big") / PNG_INCH * INCH  # the head of a PNG
     data, size = base64.b64encode(drawn).decode("ascii"), f' width="{width:.0f}"' if width else ""
     image = f'<img src="data:{kind};base64,{data}"{size} alt="{_text(picture.title)}">'
-    return f"<figure>{image}<figcaption>{_text(picture.title)}</figcaption></figure>"
+    small = ' class="small"' if 0 < width <= HALF else ""
+    return f"<figure{small}>{image}<figcaption>{_text(picture.title)}</figcaption></figure>"
 
 
 def _alone(drawn: bytes) -> bytes:

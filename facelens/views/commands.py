@@ -153,6 +153,7 @@ class Commands:
             "figure.export": lambda: self.export_figure(self._drawn()),
             "figure.copy": lambda: self.figures.copy(self._drawn()),
             "data.export": self._export_list,
+            "report.export": self._report,
             "layout.browse": lambda: window.apply_layout("browse"),
             "layout.match": lambda: window.apply_layout("match"),
             "layout.upgrade": self._upgrade_layout,
@@ -531,6 +532,11 @@ class Commands:
             unit=tr("pairs"),
         )
         self.window.jobs.submit(request, then=lambda job: self._on_exported(job, path))
+
+    def _report(self) -> None:
+        from facelens.views import reporting
+
+        reporting.ask(self.window)
 
     # -- views and layouts
 
