@@ -178,7 +178,8 @@ class _Report:
 
         A column that comes with an answer is for this section alone: another one would be of other faces with it.
         """
-        workspace, view = self.workspace, self.views.get(name, View())
+        workspace = self.workspace
+        view = self.views.get(name) or _view(workspace)
         figures = DEPICTED[name].answers(frozenset(DEPICTED[name].names) - {"sweep"}, view)
         more = ("sweep",) if name == "match" and self.sweep else ()
         now = questions.answered(workspace, (*PARTS[name].answers(workspace), *figures, *more), tick=tick)
@@ -273,6 +274,12 @@ class _Report:
             **{section.title: section.caveats for section in self.sections},
         }
         return {title: list(lines) for title, lines in told.items() if lines}
+
+
+def _view(workspace: Workspace) -> View:
+    """How figures look where no panel says: the pair under comparison is before the jury."""
+    pair = workspace.selection.pair
+    return View(pair=depicting.names_of_faces(workspace.faces, pair) if pair is not None else ())
 
 
 def _figure_file(name: str, one: str) -> str:

@@ -66,7 +66,7 @@ class UncertaintyReport:
         rows = self.faces.rows_of(self.found.ids)
         people = self.faces.identity.codes[rows]
         by = () if self.found.by in OWN else (self.found.by,)
-        norms = (NORM.format(name=name) for name in self.plan.members)
+        norms = [norm for name in self.plan.members if (norm := NORM.format(name=name)) in self.faces.columns]
         return {
             name: spearman(np.asarray(self.faces.columns[name], np.float64)[rows], self.found.variance, groups=people)
             for name in dict.fromkeys((*self.scores, *by, *norms))

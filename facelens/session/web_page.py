@@ -18,8 +18,9 @@ from facelens.words import escaped, tr
 
 INCH = 97  # pixels on the page: two usual figures stand side by side, and their words can be read
 HALF = 480  # pixels of a figure beside which another may stand on paper
+TALL = 1.2  # height over width of a figure that may take most of a sheet of paper
 PNG_INCH = 200  # pixels of a PNG, see figures.sheet.Paper
-FEW = 20  # rows of a table beside which another may stand on paper
+FEW = 16  # rows of a table that is not broken on paper, and beside which another may stand
 SHORT = 24  # letters of a cell that is not broken
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = f"""
@@ -56,7 +57,8 @@ ul {{ margin: .3rem 0; padding-left: 1.2rem; }}
 .columns h2 {{ column-span: all; }}
 .columns h4 {{ break-after: avoid; }}
 .columns h2 + h4 {{ margin-top: 0; }}
-@page {{ size: A4; margin: 16mm 15mm; }}
+@page {{ size: A4; margin: 16mm 15mm; @bottom-right {{ content: counter(page); font: 7pt sans-serif;
+  color: {INK["text3"]}; }} }}
 @media print {{
   html {{ font-size: 9pt; line-height: 1.4; }}
   body {{ max-width: none; padding: 0; }}
@@ -67,6 +69,8 @@ ul {{ margin: .3rem 0; padding-left: 1.2rem; }}
   figure {{ margin: .5rem 3mm .5rem 0; }}
   figure.small {{ max-width: 86mm; }}
   img {{ width: auto; max-height: 125mm; }}
+  .few {{ break-inside: avoid; }}
+  .tall img {{ max-height: 200mm; }}
   .tables, .tables div {{ display: block; overflow: visible; }}
   .tables.side div {{ display: inline-block; vertical-align: top; margin: 0 6mm .4rem 0; }}
   table {{ font-size: 7.5pt; max-width: 100%; }}
@@ -207,7 +211,8 @@ def _table(block: Block) -> str:
     headed = block.headed and len(rows) > 1
     head = f"<thead>{_row(rows[0], columns, 'th')}</thead>" if headed else ""
     body = "\n".join(_row(row, columns, "td") for row in rows[headed:])
-    return f"<div><table>{head}<tbody>{body}</tbody></table></div>"
+    few = ' class="few"' if len(rows) <= FEW else ""
+    return f"<div{few}><table>{head}<tbody>{body}</tbody></table></div>"
 
 
 def _row(row: Sequence[str], columns: int, tag: str) -> str:
@@ -232,14 +237,15 @@ def _figure(picture: Picture) -> str:
     drawn, kind = picture.path.read_bytes(), "image/png"
     if picture.path.suffix == ".svg":
         drawn, kind = _alone(drawn), "image/svg+xml"
-        wide = re.search(rb'<svg [^>]*?\bwidth="([0-9.]+)pt"', drawn[:4096])
-        width = float(wide[1]) / 72 * INCH if wide else 0.0
-    else:
-        width = int.from_bytes(drawn[16:20], "big") / PNG_INCH * INCH  # the head of a PNG
-    data, size = base64.b64encode(drawn).decode("ascii"), f' width="{width:.0f}"' if width else ""
+        found = re.search(rb'<svg [^>]*?\bwidth="([0-9.]+)pt" height="([0-9.]+)pt"', drawn[:4096])
+        inches = [float(side) / 72 for side in found.groups()] if found else [0.0, 0.0]
+    else:  # the head of a PNG
+        inches = [int.from_bytes(drawn[at : at + 4], "big") / PNG_INCH for at in (16, 20)]
+    wide, high = (side * INCH for side in inches)
+    data, size = base64.b64encode(drawn).decode("ascii"), f' width="{wide:.0f}"' if wide else ""
     image = f'<img src="data:{kind};base64,{data}"{size} alt="{_text(picture.title)}">'
-    small = ' class="small"' if 0 < width <= HALF else ""
-    return f"<figure{small}>{image}<figcaption>{_text(picture.title)}</figcaption></figure>"
+    shape = ' class="tall"' if high > TALL * wide else ' class="small"' if wide <= HALF else ""
+    return f"<figure{shape}>{image}<figcaption>{_text(picture.title)}</figcaption></figure>"
 
 
 def _alone(drawn: bytes) -> bytes:
