@@ -45,7 +45,9 @@ def data(workspace: Workspace, faces: FaceSet) -> CardOf:
         told.append(_counted(workspace.queries) | {"searched_for": True, "places": _places(workspace.queries)})
         blocks.append(_gallery_block(told[1], ()))
     spoilt = [message for severity, message in _findings(workspace) if severity == SEVERITIES[1]]
-    return CardOf(blocks, plain(told), spoilt)
+    return CardOf(
+        blocks, plain(told), [tr("That the pictures are as they should be: {found}", found=one) for one in spoilt]
+    )
 
 
 def _gallery(workspace: Workspace, faces: FaceSet) -> dict[str, Any]:
@@ -156,9 +158,8 @@ def _model(workspace: Workspace, name: str) -> dict[str, Any]:
 
 def _input(card: Card) -> str:
     """How pictures are fed."""
-    said = [f"{card.size[0]} × {card.size[1]} {card.order}"]
-    scaled = {tuple(round(value, 2) for value in (*card.mean, *card.std))}
-    said += [] if scaled == {(127.5,) * 6} else [tr("other scaling than −1 to 1")]
+    mean, std = (", ".join(dict.fromkeys(f"{value:g}" for value in values)) for values in (card.mean, card.std))
+    said = [f"{card.size[0]} × {card.size[1]} {card.order}", tr("(x − {mean}) / {std}", mean=mean, std=std)]
     said.append(tr("not aligned") if card.template == "none" else escaped(card.template))
     said += [tr("with its mirror image")] if card.flip else []
     return ", ".join(said)

@@ -62,7 +62,7 @@ ul {{ margin: .3rem 0; padding-left: 1.2rem; }}
 @media print {{
   html {{ font-size: 9pt; line-height: 1.4; }}
   body {{ max-width: none; padding: 0; }}
-  h1, h2, h3, h4 {{ break-after: avoid; }}
+  h1, h2, h3, h4, .above {{ break-after: avoid; }}
   h2 {{ margin-top: 1.8rem; }}
   figure, tr, li, .verdict {{ break-inside: avoid; }}
   thead {{ display: table-header-group; }}
@@ -150,7 +150,7 @@ def _section(section: Section) -> str:
             f"<p>{_text(said.evidence)}</p></div>",
         ]
     if section.caveats:
-        parts += [f"<p>{_text(tr('What this does not say'))}</p>", _list(section.caveats)]
+        parts += [f'<p class="above">{_text(tr("What this does not say"))}</p>', _list(section.caveats)]
     parts.append(_figures([one for name, one in section.figures.items() if name not in asked]))
     parts += [_group(group, section.figures) for group in groups]
     return "\n".join([*filter(None, parts), "</section>"])
@@ -175,7 +175,7 @@ def _group(blocks: Sequence[Block], figures: Mapping[str, Picture]) -> str:
     elif first.title:
         name, more = _cut(first.title)
         parts.append(f"<h4>{_text(name)}{f' <span>{_text(more)}</span>' if more else ''}</h4>")
-    parts += _lines(line for block in blocks for line in block.noted)
+    parts += _lines((line for block in blocks for line in block.noted), above=True)
     if tables := [_table(block) for block in blocks if block.rows]:
         side = " side" if len(tables) > 1 and all(len(block.rows) <= FEW for block in blocks) else ""
         parts.append(f'<div class="tables{side}">{"".join(tables)}</div>')
@@ -198,8 +198,9 @@ def _cut(title: str) -> tuple[str, str]:
     return (title[: found.start()], title[found.end() :]) if found else (title, "")
 
 
-def _lines(lines: Iterable[str]) -> list[str]:
-    return [f'<p class="quiet">{_text(line)}</p>' for line in lines]
+def _lines(lines: Iterable[str], *, above: bool = False) -> list[str]:
+    """Lines, `above` what belongs to them."""
+    return [f'<p class="quiet{" above" if above else ""}">{_text(line)}</p>' for line in lines]
 
 
 def _list(lines: Iterable[str]) -> str:
