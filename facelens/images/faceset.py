@@ -384,9 +384,8 @@ class FaceSet:
 
     @cached_property
     def contents(self) -> Mapping[str, int]:
-        """A number for what stands in each column: equal ones are equal."""
-        columns = self.columns.items()
-        return {name: hash((one.codes if isinstance(one, Labels) else one).tobytes()) for name, one in columns}
+        """A number for what stands in each column: equal ones are equal, in another process too."""
+        return {name: content(one) for name, one in self.columns.items()}
 
     @cached_property
     def digest(self) -> str:
@@ -402,6 +401,13 @@ class FaceSet:
     def pictures(self) -> tuple[Path, str]:
         """What is equal for the same pictures of the same place, whatever they are called."""
         return self.root, hashlib.sha256(self.ids.tobytes()).hexdigest()
+
+
+def content(column: Column) -> int:
+    """A number for what stands in a column."""
+    values = column.codes if isinstance(column, Labels) else column
+    digest = hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 # Sorting. A plain sort of 64-bit numbers is far faster than a stable argsort: value and row go into one number.

@@ -483,6 +483,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),
     Action("figure.pseudonyms", "Pseudonyms in exports", "Figure", (), "", "People are P0001, P0002, … in every file and figure that leaves the window; other numbers each time", checkable=True, line_above=True),
     Action("figure.blur", "Blur faces in exports", "Figure", (), "", "Nobody can be made out on the pictures of figures and lists", checkable=True),
+    Action("report.export", "Export report…", "Figure", (), "export", "A folder with a page of all that is worked out: settings, data and models, tables, figures, caveats; JSON and LaTeX beside it", needs=gallery_open, line_above=True),
     Action("layout.browse", "Browse layout", "Window", ("Ctrl+1",), checkable=True),
     Action("layout.match", "Match layout", "Window", ("Ctrl+2",), checkable=True),
     Action("layout.upgrade", "Upgrade layout", "Window", ("Ctrl+3",), checkable=True),

@@ -1,4 +1,4 @@
-"""What the parts of a model say as lines of text, as the command prints it, and as one JSON file.
+"""What the parts of a model say as blocks, as lines of text as the command prints them, and as one JSON file.
 
 It is worked out by the same functions, from the same plan, as in the window.
 """
@@ -26,8 +26,9 @@ from facelens.figures.part_study import attribute, moves, strongest
 from facelens.figures.part_words import layout_words, part_name, words
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, part_of, silent
+from facelens.session.blocks import Block, lines
 from facelens.session.part_tables import pair_json, study_json
-from facelens.session.reports import interval_words, table
+from facelens.session.reports import interval_words
 from facelens.session.tables import json_text, plain, written
 from facelens.session.vectors import Opened
 from facelens.session.workspace import attributes
@@ -58,20 +59,21 @@ class ConfidenceReport:
 
     def lines(self) -> list[str]:
         """Everything, as a person reads it."""
-        parts = (
-            [*self.notes, *self._who()],
+        return lines(self.blocks())
+
+    def blocks(self) -> list[Block]:
+        """The same as blocks."""
+        said = [
+            Block(told=(*self.notes, *self._who()), figures=("maps",)),
             self._table(),
             self._alike(),
             self._counted(),
             self._templates(),
             self._kept(),
             self._voted(),
-            list(self.study.notes),
-        )
-        told: list[str] = []
-        for part in filter(None, parts):
-            told += ["", *part] if told else part
-        return told
+            Block(told=self.study.notes),
+        ]
+        return list(filter(None, said))
 
     def _who(self) -> list[str]:
         ground, people = self.parts.layout, len(np.unique(self.parts.identity[self.parts.identity >= 0]))
@@ -86,10 +88,10 @@ class ConfidenceReport:
         )
         return [told, head_words(ground)]
 
-    def _table(self) -> list[str]:
+    def _table(self) -> Block:
         study, ground = self.study, self.parts.layout
         if not study.shown:
-            return []
+            return Block()
         said, spread = words(study.shown, ground), self.parts.spread.get(study.shown)
         heads = [tr("part"), tr("median"), tr("quartiles"), tr("TAR without"), tr("TAR alone")]
         rows = [[*heads, tr("moved most by")] if study.effects else heads]
@@ -110,22 +112,24 @@ class ConfidenceReport:
             match=tr(MATCHED[self.plan.match]),
             intervals=interval_words("identities", self.resamples),
         )
-        return [title, *table(rows), *(f"  {tr('n/a: {why}', why=reason)}" for reason in dict.fromkeys(why))]
+        told = [tr("n/a: {why}", why=reason) for reason in dict.fromkeys(why)]
+        return Block(title, rows, told, figures=("distributions", "single parts", "attributes"))
 
-    def _alike(self) -> list[str]:
+    def _alike(self) -> Block:
         found = self.study.correlation
         if found is None:
-            return []
+            return Block()
         rows = [
             [tr("distances to the person's centre, r"), found.centre_mean.text(3), _control(found.control_centre)],
             [tr("their dimensions, |r|"), found.slices_mean.text(3), _control(found.control_slices)],
         ]
-        return [tr("Mean correlation of two parts"), *table([row if row[2] else row[:2] for row in rows])]
+        rows = [row if row[2] else row[:2] for row in rows]
+        return Block(tr("Mean correlation of two parts"), rows, headed=False, figures=("correlation",))
 
-    def _counted(self) -> list[str]:
+    def _counted(self) -> Block:
         curve = self.study.curve
         if curve is None or not np.isfinite(curve.ordered).any():
-            return []
+            return Block()
         K = self.parts.layout.parts
         counts = sorted({1, 2, 4, 8, 16, 32, K} & set(range(1, K + 1)))
         rows = [[tr("parts used"), *(str(n) for n in counts)]]
@@ -134,37 +138,37 @@ class ConfidenceReport:
             for i, k in enumerate(curve.ks)
         ]
         searched = plural(curve.n, "{n} search", "{n} searches")
-        return [tr("Recall with the first parts, {searched}", searched=searched), *table(rows)]
+        return Block(tr("Recall with the first parts, {searched}", searched=searched), rows, figures=("recall",))
 
-    def _templates(self) -> list[str]:
+    def _templates(self) -> Block:
         rows = [
             [tr(TEMPLATES[one.name]), tr(MATCHED[one.match]), tr(FUSED[one.variance]), one.first.text(3)]
             for one in self.study.fusion
         ]
         title = tr("Templates of all pictures of a person: how often a face finds its own first")
-        return [title, *table(rows)] if rows else []
+        return Block(title, rows, headed=False) if rows else Block()
 
-    def _kept(self) -> list[str]:
+    def _kept(self) -> Block:
         kept = self.ruling.kept
         if kept.all():
-            return []
+            return Block()
         out = ", ".join(str(k + 1) for k in np.flatnonzero(~kept))
         whole = self.study.whole or (Measure.none(""), Measure.none(""))
         rows = [["", tr("all parts"), tr("without {parts}", parts=out)]]
         rows.append([tr("TAR @ FAR {far}", far=rate(self.ruling.far)), whole[0].text(3), self.ruling.tar.text(3)])
         if self.recall is not None:
             rows.append([tr("Recall@1"), whole[1].text(3), self.recall.text(3)])
-        return [tr("Left out: {parts}", parts=out), *table(rows)]
+        return Block(tr("Left out: {parts}", parts=out), rows)
 
-    def _voted(self) -> list[str]:
+    def _voted(self) -> Block:
         if self.pair is None:
-            return []
+            return Block()
         found, ruling = self.pair.verdict, self.ruling
         decimals = 1 if self.plan.match == "likelihood" else 4
         names = [_face(self.faces, face) for face in (found.query, found.gallery)]
-        told = [tr("{a} and {b}, {match}", a=names[0], b=names[1], match=tr(MATCHED[self.plan.match]))]
+        title = tr("{a} and {b}, {match}", a=names[0], b=names[1], match=tr(MATCHED[self.plan.match]))
         if found.why:
-            return [*told, f"  {tr('There is no score: {why}.', why=found.why)}"]
+            return Block(title, told=(tr("There is no score: {why}.", why=found.why),))
         rows = [[tr("part"), tr("vote"), tr("share of the threshold")]]
         for k, vote in enumerate(found.votes.tolist()):
             share = number(float(ruling.share[k]), decimals) if np.isfinite(ruling.share[k]) else ""
@@ -173,7 +177,7 @@ class ConfidenceReport:
         rows.append(
             [tr("Σ"), number(found.score, decimals), *([self._limit(decimals)] if ruling.threshold is not None else [])]
         )
-        return [*told, *table(rows), *(f"  {line}" for line in self._decided(decimals))]
+        return Block(title, rows, self._decided(decimals), figures=("jury",))
 
     def _limit(self, decimals: int) -> str:
         assert self.ruling.threshold is not None

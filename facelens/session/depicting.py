@@ -407,15 +407,20 @@ def unsure_words(workspace: Workspace) -> str:
     return tr("{value}, {part}", value=name, part=part)
 
 
-def _learned(workspace: Workspace) -> Layout | None:
-    """The parts of the model on the map, where it has learned to say how sure it is of them."""
+def ground_of(workspace: Workspace) -> Layout | None:
+    """The parts of the model on the map."""
     from facelens.analyses.parts import layout
 
     name = workspace.resolved_projection.model
     try:
-        ground = layout(workspace.features[name], workspace.cutting(name)) if name else None
+        return layout(workspace.features[name], workspace.cutting(name)) if name else None
     except FaceLensError:
         return None  # a number of slices that does not divide its dimensions
+
+
+def _learned(workspace: Workspace) -> Layout | None:
+    """Those parts, where the model has learned to say how sure it is of them."""
+    ground = ground_of(workspace)
     return ground if ground is not None and ground.kind == "learned" else None
 
 

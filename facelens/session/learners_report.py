@@ -1,4 +1,4 @@
-"""What the learners of a divided model say as lines of text, as the command prints it."""
+"""What the learners of a divided model say as blocks, and as lines of text as the command prints them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from facelens.figures.learners import gains, others, rows, told
 from facelens.figures.part_words import part_name
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, silent
+from facelens.session.blocks import Block, lines
 from facelens.session.confidence_report import checked
 from facelens.session.part_tables import learners_json
-from facelens.session.reports import interval_words, table
+from facelens.session.reports import interval_words
 from facelens.session.tables import json_text, written
 from facelens.session.vectors import Opened
 from facelens.session.workspace import unique_name
@@ -36,20 +37,21 @@ class LearnersReport:
 
     def lines(self) -> list[str]:
         """Everything, as a person reads it."""
-        parts = (
-            [*self.notes, f"{'; '.join(told(self.faces, self.found))}."],
+        return lines(self.blocks())
+
+    def blocks(self) -> list[Block]:
+        """The same as blocks."""
+        said = [
+            Block(told=(*self.notes, f"{'; '.join(told(self.faces, self.found))}.")),
             self._alone(),
             self._together(),
             self._specialists(),
             self._groups(),
-            list(self.found.notes),
-        )
-        said: list[str] = []
-        for part in filter(None, parts):
-            said += ["", *part] if said else part
-        return said
+            Block(told=self.found.notes),
+        ]
+        return list(filter(None, said))
 
-    def _alone(self) -> list[str]:
+    def _alone(self) -> Block:
         found = self.found
         names = [found.own.model, *([found.baseline.model] if found.baseline is not None else [])]
         heads = ["", tr("dimensions"), *(escaped(name) for name in names)]
@@ -58,13 +60,10 @@ class LearnersReport:
             k=found.ks[0],
             intervals=interval_words("identities", self.resamples),
         )
-        return [
-            title,
-            *table([heads, *rows(found)]),
-            *(f"  {tr('difference: {gain}', gain=gain)}" for gain in gains(found)),
-        ]
+        told = [tr("difference: {gain}", gain=gain) for gain in gains(found)]
+        return Block(title, [heads, *rows(found)], told, figures=("table",))
 
-    def _together(self) -> list[str]:
+    def _together(self) -> Block:
         """Recall with the first learners, one more at a time."""
         found = self.found
         sides = [found.own, *([found.baseline] if found.baseline is not None else [])]
@@ -77,9 +76,10 @@ class LearnersReport:
                 if np.isfinite(values).any():
                     cells = (number(float(values[n - 1])) for n in counts)
                     listed.append([tr("Recall@{k}", k=k), escaped(side.model), *cells])
-        return [tr("Recall with the first learners, one more at a time"), *table(listed)] if len(listed) > 1 else []
+        title = tr("Recall with the first learners, one more at a time")
+        return Block(title, listed, figures=("dimensions",)) if len(listed) > 1 else Block()
 
-    def _specialists(self) -> list[str]:
+    def _specialists(self) -> Block:
         found = self.found
         listed = [[tr("learner"), tr("it alone finds"), tr("others beyond rank {rank}", rank=FAR_OFF), tr("e.g.")]]
         for k, some in enumerate(found.specialists):
@@ -88,12 +88,12 @@ class LearnersReport:
             names = [faces_name(self.faces, int(face)) for face in some[:2].tolist()]
             name = part_name(found.own.layout, k)
             listed.append([name, plural(len(some), "{n} face", "{n} faces"), str(far), ", ".join(names)])
-        return [tr("Faces that one learner alone finds at rank 1"), *table(listed)]
+        return Block(tr("Faces that one learner alone finds at rank 1"), listed, figures=("specialists",))
 
-    def _groups(self) -> list[str]:
+    def _groups(self) -> Block:
         groups = self.found.clusters
         if groups is None:
-            return []
+            return Block()
         K = len(groups.sizes)
         listed = [[tr("group"), tr("faces"), tr("people"), tr("Recall@1 of its learner"), tr("of the others, mean")]]
         for g in range(K):
@@ -108,11 +108,12 @@ class LearnersReport:
                     *(number(value) if np.isfinite(value) else tr("n/a") for value in (own, mean)),
                 ]
             )
-        return [
+        return Block(
             tr("Groups of the embedding, each named by the learner that is best for it"),
-            *table(listed),
-            f"  {tr('NMI of groups from other seeds {nmi}', nmi=groups.stability.text(3))}",
-        ]
+            listed,
+            (tr("NMI of groups from other seeds {nmi}", nmi=groups.stability.text(3)),),
+            figures=("groups",),
+        )
 
     def write_json(self, out: Path) -> Path:
         """All numbers but those of single faces."""

@@ -1,4 +1,4 @@
-"""A search by patches as lines of text, as the commands print it, and as one JSON file.
+"""A search by patches as blocks, as lines of text as the commands print them, and as one JSON file.
 
 It is worked out by the same functions, from the same plan, as in the window.
 """
@@ -36,11 +36,12 @@ from facelens.images.faceset import FaceSet, Ids
 from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, part_of, silent
 from facelens.session import filters, match_queries, matching
+from facelens.session.blocks import Block, Rows, lines
 from facelens.session.ground import Ground
 from facelens.session.match_tables import pair_json, ranking_json, ranking_rows, sweep_json
 from facelens.session.matched import Subject
 from facelens.session.matching import Pair, Searched
-from facelens.session.reports import interval_words, table
+from facelens.session.reports import interval_words
 from facelens.session.tables import json_text, written
 from facelens.words import escaped, number, tr
 
@@ -89,10 +90,18 @@ class MatchReport:
 
     def lines(self) -> list[str]:
         """Everything, as a person reads it."""
-        told = [*self.notes, *self._who()]
-        for part in (self._ranking(), self._left(), self._regions(), list(self.found.searched.notes)):
-            told += ["", *part] if part else []
-        return told
+        return lines(self.blocks())
+
+    def blocks(self) -> list[Block]:
+        """The same as blocks."""
+        said = [
+            Block(told=(*self.notes, *self._who()), figures=("flow",)),
+            self._ranking(),
+            self._left(),
+            self._regions(),
+            Block(told=self.found.searched.notes),
+        ]
+        return list(filter(None, said))
 
     def _who(self) -> list[str]:
         subject, searched = self.subject, self.found.searched
@@ -110,30 +119,30 @@ class MatchReport:
         ranks = tr("{before} → {after}", before=searched.first, after=searched.after(subject.plan.alpha))
         return [*told, tr("First right face: rank {ranks}.", ranks=ranks)]
 
-    def _ranking(self) -> list[str]:
+    def _ranking(self) -> Block:
         rows = [row for row in self._rows() if _rank(row, "after") <= self.top]
         title = tr("The first {n} after the second stage; cosine higher, EMD and distance lower is closer", n=len(rows))
-        return [title, *self._table(rows)]
+        return Block(title, self._table(rows), figures=("ranking",))
 
-    def _left(self) -> list[str]:
+    def _left(self) -> Block:
         """Faces that were among the first before."""
         rows = [row for row in self._rows() if _rank(row, "before") <= self.top < _rank(row, "after")]
         rows.sort(key=lambda row: _rank(row, "before"))
-        return [tr("No longer among them"), *self._table(rows)] if rows else []
+        return Block(tr("No longer among them"), self._table(rows)) if rows else Block()
 
     def _rows(self) -> list[list[object]]:
         return list(ranking_rows(self.subject))
 
-    def _table(self, rows: Sequence[Sequence[object]]) -> list[str]:
+    def _table(self, rows: Sequence[Sequence[object]]) -> Rows:
         heads = [tr("before"), tr("after"), tr("cosine"), tr("EMD"), tr("distance")]
         made = [[*heads, *([""] if self.subject.known else []), tr("face")]]
         for before, after, path, _, cosine, emd, distance, right in rows:
             values = [number(float(one), 4) for one in (cosine, emd, distance)]  # type: ignore[arg-type]
             judged = [tr("right") if right else tr("wrong")] if self.subject.known else []
             made.append([str(before), str(after), *values, *judged, str(path)])
-        return table(made)
+        return made
 
-    def _regions(self) -> list[str]:
+    def _regions(self) -> Block:
         """What the regions of the query add to the EMD."""
         pairs = [pair for pair in (self.found.pair, self.found.other) if pair is not None]
         ledgers = []
@@ -146,8 +155,8 @@ class MatchReport:
         for name, *values in zip((*names, tr("sum")), *([*ledger, ledger.sum()] for ledger in ledgers)):
             row = [name, *(number(float(value), 4) for value in values)]
             rows.append([*row, number(float(values[0] - values[1]), 4, sign=True)] if len(pairs) > 1 else row)
-        told = table(rows)
-        return [*told, f"  {regions.told(ledgers[0] - ledgers[1])}"] if len(pairs) > 1 else told
+        told = [regions.told(ledgers[0] - ledgers[1])] if len(pairs) > 1 else []
+        return Block(rows=rows, told=told, figures=("regions",))
 
     def _called(self, pair: Pair) -> str:
         face = self.subject.match(pair).gallery
@@ -184,6 +193,14 @@ class RerankReport:
 
     def lines(self) -> list[str]:
         """Everything, as a person reads it."""
+        return lines(self.blocks())
+
+    def blocks(self) -> list[Block]:
+        """The same as blocks."""
+        said = [Block(told=self._who()), *map(self._row, self.sweep.rows), Block(told=self.sweep.notes)]
+        return list(filter(None, said))
+
+    def _who(self) -> list[str]:
         sweep, plan = self.sweep, self.plan
         named = [escaped(self.faces.name), escaped(plan.model), *([grid_words(self.grid)] if self.grid else [])]
         told = [
@@ -194,11 +211,9 @@ class RerankReport:
         ]
         if (known := int((sweep.ranks > 0).sum())) < len(sweep.queries):
             told.append(tr("Only {n} of them have somebody to find; the others do not count.", n=known))
-        for row in sweep.rows:
-            told += ["", *self._row(row)]
-        return [*told, *(["", *sweep.notes] if sweep.notes else [])]
+        return told
 
-    def _row(self, row: SweepRow) -> list[str]:
+    def _row(self, row: SweepRow) -> Block:
         title = tr("Weights {name}; higher is better", name=weights_title(row.weights))
         rows = [["", *MEASURES, tr("better"), tr("worse")]]
         rows.append([tr("cosine"), *(self.sweep.before[name].text(4) for name in MEASURES), "", ""])
@@ -206,7 +221,7 @@ class RerankReport:
             better, worse = moved(self.sweep, row.ranks[i])
             values = [row.measures[name][i].text(4) for name in MEASURES]
             rows.append([alpha_title(alpha), *values, str(better), str(worse)])
-        return [f"{title}; {interval_words('identities', RESAMPLES)}", *table(rows)]
+        return Block(f"{title}; {interval_words('identities', RESAMPLES)}", rows, figures=("sweep",))
 
     def as_json(self) -> dict[str, object]:
         """All numbers but those of single queries."""

@@ -98,7 +98,7 @@ class Session:
         self.path = folder / f"{base}{SUFFIX}"
         self._mark = folder / f"{base}.open"
         self._held: IO[bytes] | None = open(self._mark, "wb")  # noqa: SIM115  held as long as the window is open
-        _hold(self._held)
+        hold(self._held)
 
     def works_on(self, path: Path | None) -> None:
         """Write down which file the window saves to."""
@@ -130,7 +130,7 @@ def unsaved() -> list[Left]:
     for base in bases:
         kept, mark = folder / f"{base}{SUFFIX}", folder / f"{base}.open"
         crashed = mark.exists()
-        if crashed and _is_held(mark):
+        if crashed and is_held(mark):
             continue  # that window is open
         path = kept if kept.exists() else _file_of(mark)
         if path is None or not path.is_file():
@@ -148,7 +148,7 @@ def forget(left: Left) -> None:
         left.path.with_suffix(".open").unlink(missing_ok=True)
         return
     for mark in folder.glob("*.open"):
-        if not _is_held(mark) and _file_of(mark) == left.path:
+        if not is_held(mark) and _file_of(mark) == left.path:
             mark.unlink(missing_ok=True)
 
 
@@ -165,7 +165,8 @@ def _file_of(mark: Path) -> Path | None:
     return Path(os.fsdecode(said)) if said else None
 
 
-def _hold(file: IO[bytes]) -> bool:
+def hold(file: IO[bytes]) -> bool:
+    """Hold a file as long as it is open, or this process lives; False where another one does."""
     try:
         if os.name == "posix":
             import fcntl
@@ -180,10 +181,11 @@ def _hold(file: IO[bytes]) -> bool:
     return True
 
 
-def _is_held(mark: Path) -> bool:
+def is_held(mark: Path) -> bool:
+    """Whether a process that lives holds a file."""
     try:
         with open(mark, "r+b") as file:
-            return not _hold(file)
+            return not hold(file)
     except OSError:
         return True
 

@@ -27,8 +27,13 @@ from facelens.words import escaped
 
 
 def write_json(out: Path, evaluation: Evaluation, *, faces: FaceSet) -> Path:
+    """The numbers of an evaluation as a file."""
+    return written(out, json_text(evaluation_json(evaluation, faces=faces)))
+
+
+def evaluation_json(evaluation: Evaluation, *, faces: FaceSet) -> dict[str, object]:
     """Everything but the single pairs and searches, for programs; no number stands for a value that there is not."""
-    told = {
+    return {
         "format": "facelens evaluation",
         "facelens": __version__,
         "versions": versions(),
@@ -44,7 +49,6 @@ def write_json(out: Path, evaluation: Evaluation, *, faces: FaceSet) -> Path:
             "retrieval": plain(evaluation.paired_retrieval),
         },
     }
-    return written(out, json_text(told))
 
 
 def json_text(told: object) -> str:
@@ -283,12 +287,15 @@ def _query_rows(evaluation: Evaluation, faces: FaceSet) -> Iterator[list[object]
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", "−": "$-$",
+    "×": r"$\times$", "±": r"$\pm$", "·": r"$\cdot$", "→": r"$\to$", "≥": r"$\geq$", "≤": r"$\leq$", "‖": r"$\|$",
+    "²": "$^2$", "α": r"$\alpha$", "ε": r"$\varepsilon$", "ρ": r"$\rho$", "σ": r"$\sigma$", "Σ": r"$\Sigma$",
+    "…": r"\dots{}",
 }  # fmt: skip
 
 
 def latex_text(text: str) -> str:
-    r"""A name as LaTeX sets it.
+    r"""Words as LaTeX sets them; signs that a usual font has not are taken from the mathematical ones.
 
     >>> latex_text("net_1 50%")
     'net\\_1 50\\%'

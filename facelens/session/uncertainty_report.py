@@ -1,4 +1,4 @@
-"""What an ensemble says as lines of text, as the command prints it, and as one JSON file."""
+"""What an ensemble says as blocks, as lines of text as the command prints them, and as one JSON file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from facelens.analyses.uncertainty import Member, Uncertainty, Update
 from facelens.figures.ensembles import together_words
 from facelens.figures.refusal import asked, at, compared, percent
 from facelens.images.faceset import FaceSet, Ids
+from facelens.session.blocks import Block, lines
 from facelens.session.refusals import summary
-from facelens.session.reports import interval_words, table
+from facelens.session.reports import interval_words
 from facelens.session.tables import json_text, plain, written
 from facelens.session.workspace import NORM
 from facelens.words import escaped, number, plural, tr
@@ -65,7 +66,7 @@ class UncertaintyReport:
         rows = self.faces.rows_of(self.found.ids)
         people = self.faces.identity.codes[rows]
         by = () if self.found.by in OWN else (self.found.by,)
-        norms = (NORM.format(name=name) for name in self.plan.members)
+        norms = [norm for name in self.plan.members if (norm := NORM.format(name=name)) in self.faces.columns]
         return {
             name: spearman(np.asarray(self.faces.columns[name], np.float64)[rows], self.found.variance, groups=people)
             for name in dict.fromkeys((*self.scores, *by, *norms))
@@ -73,21 +74,22 @@ class UncertaintyReport:
 
     def lines(self) -> list[str]:
         """Everything, as a person reads it."""
-        parts = (
-            [*self.notes, *self._who()],
+        return lines(self.blocks())
+
+    def blocks(self) -> list[Block]:
+        """The same as blocks."""
+        said = [
+            Block(told=(*self.notes, *self._who())),
             self._members(),
-            self._spread(),
+            Block(told=self._spread(), figures=("histogram", "strip")),
             self._risk(self.found.verification),
             self._risk(self.found.identification),
             self._correlated(),
             self._sizes(),
             self._updated(),
-            [*self.found.problems, *self.found.notes],
-        )
-        told: list[str] = []
-        for part in filter(None, parts):
-            told += ["", *part] if told else part
-        return told
+            Block(told=(*self.found.problems, *self.found.notes)),
+        ]
+        return list(filter(None, said))
 
     def _who(self) -> list[str]:
         found, plan = self.found, self.plan
@@ -100,7 +102,7 @@ class UncertaintyReport:
             fitted_words(found),
         ]
 
-    def _members(self) -> list[str]:
+    def _members(self) -> Block:
         found = self.found
         assert found.verification is not None
         heads = tr("member"), tr("network"), tr("dimensions"), tr("mapped"), tr("alone"), tr("before mapping")
@@ -110,12 +112,9 @@ class UncertaintyReport:
         for one in found.members:
             if one.why:
                 why.setdefault(one.why, []).append(escaped(one.name))
-        return [
-            tr("Members: {what}; {intervals}", what=asked(found.verification), intervals=self._intervals()),
-            *table(rows),
-            *(f"  {', '.join(names)}: {reason}" for reason, names in why.items()),
-            *(f"  {words}" for words in [together_words(found)] if words),
-        ]
+        title = tr("Members: {what}; {intervals}", what=asked(found.verification), intervals=self._intervals())
+        told = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
+        return Block(title, rows, [*told, *filter(None, [together_words(found)])])
 
     def _intervals(self) -> str:
         return interval_words("identities", self.plan.resamples)
@@ -144,15 +143,15 @@ class UncertaintyReport:
             return told
         return tr("{told}; asked for were {share}", told=told, share=percent(self.share))
 
-    def _risk(self, risk: Risk | None) -> list[str]:
+    def _risk(self, risk: Risk | None) -> Block:
         if risk is None:
-            return []
+            return Block()
         step = min(self.step, len(risk.coverage) - 1)
         first, then = (_complement(at(risk, risk.error, i)) for i in (0, step))
-        told = [f"{risk.task}, {asked(risk)}: {compared(risk, 0)}; {self._intervals()}"]
-        told += [f"  {note}" for note in risk.notes]
+        title = f"{risk.task}, {asked(risk)}: {compared(risk, 0)}; {self._intervals()}"
+        drawn = ("1 to N",) if risk.task == "1:N" else ("1 to 1",)
         if not first.defined:
-            return [*told, f"  {first.text()}"]
+            return Block(title, told=(first.text(),), noted=risk.notes, figures=drawn)
         rows = [
             [tr("nothing refused"), first.text()],
             [tr("{share} refused", share=percent(1 - risk.coverage[step])), then.text()],
@@ -162,33 +161,33 @@ class UncertaintyReport:
         ]
         if risk.task == "1:N":
             rows.append([tr("templates weighted by 1 / variance"), self.found.weighted.text()])
-        return told + table(rows)
+        return Block(title, rows, noted=risk.notes, headed=False, figures=drawn)
 
-    def _correlated(self) -> list[str]:
+    def _correlated(self) -> Block:
         rows = [
             [escaped(name), measure.text(3), plural(measure.n, "{n} face", "{n} faces")]
             for name, measure in self.correlations().items()
         ]
-        return [tr("Rank correlation of the variance with"), *table(rows)] if rows else []
+        return Block(tr("Rank correlation of the variance with"), rows, headed=False) if rows else Block()
 
-    def _sizes(self) -> list[str]:
+    def _sizes(self) -> Block:
         measures = [measure for one in self.found.sizes for measure in (one.verification, one.identification)]
         if not any(measure.defined for measure in measures):
-            return []
+            return Block()
         heads = tr("members"), tr("diversity"), tr("choices"), "TAR", "TPIR"
         rows = [list(heads)]
         for one in self.found.sizes:
             counts = [f"{one.members}", one.diversity, f"{one.choices:,}"]
             rows.append([*counts, one.verification.text(), one.identification.text()])
-        return [tr("Smaller ensembles, the mean of all choices of members"), *table(rows)]
+        return Block(tr("Smaller ensembles, the mean of all choices of members"), rows)
 
-    def _updated(self) -> list[str]:
+    def _updated(self) -> Block:
         if self.update is None:
-            return []
+            return Block()
         rows = [["", escaped(self.update.old), escaped(self.update.new)]]
         rows += [[name, before.text(), after.text()] for name, before, after in self.update.rows]
         title = tr("Another query model: the gallery's stored vectors are mapped into its space")
-        return [title, *table(rows), *(f"  {note}" for note in self.update.notes)]
+        return Block(title, rows, self.update.notes)
 
     def as_json(self) -> dict[str, object]:
         """All numbers but those of single faces."""

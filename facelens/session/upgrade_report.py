@@ -1,4 +1,4 @@
-"""What is found about an upgrade as lines of text, as the command prints it, and as a folder to keep or to send.
+"""What is found about an upgrade as blocks, as text as the command prints it, and as a folder to keep or to send.
 
 The folder holds a page that needs nothing else, the same figures as files, all numbers, the flips, and the order of the
 backfill.
@@ -7,7 +7,7 @@ backfill.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +22,17 @@ from facelens.figures import crossing_words as words
 from facelens.figures.verdict import Verdict, flipped, verdict
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, part_of, silent
+from facelens.session.blocks import Block, Rows, lines
 from facelens.session.drawing import draw_upgrade
-from facelens.session.reports import interval_words, table
+from facelens.session.reports import interval_words
 from facelens.session.tables import json_text, written
 from facelens.session.upgrade_tables import chosen_order, upgrade_json, write_flips, write_order
+from facelens.session.web_page import Picture, Section, page
 from facelens.words import escaped, number, plural, tr
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the gallery embedded anew
 PEOPLE = 8  # who moved most
 FIGURES = ("matrix", "gains", "sequence", "flips", "backfill", "same people", "map")  # others the page has as tables
-
-Rows = list[list[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,30 +58,47 @@ class UpgradeReport:
 
     def lines(self) -> list[str]:
         """Everything, as a person reads it."""
-        said, plan = self.verdict, self.found.plan
-        parts: list[list[str]] = [
-            [*self.notes, *self.who()],
-            [said.sentence, said.evidence],
-            [tr("What this does not say"), *(f"  {line}" for line in said.caveats)],
-            [
-                tr("Cross-tests, query/gallery; {intervals}", intervals=interval_words("identities", plan.resamples)),
-                *table(self.tests()),
-            ],
+        return lines(self.blocks())
+
+    def blocks(self) -> list[Block]:
+        """The same as blocks, the verdict first."""
+        said = self.verdict
+        return [
+            Block(told=(*self.notes, *self.who())),
+            Block(told=(said.sentence, said.evidence)),
+            Block(tr("What this does not say"), told=said.caveats),
+            *self.tables(),
+            *filter(None, [Block(told=self.found.matrix.notes)]),
         ]
-        for title, rows in (
-            (tr("Gains, per cent of |upper − old|"), self.gains()),
-            (tr("Sequence: each cross-test should lie between the two models by themselves"), self.bounds()),
-            (tr("How close the pictures of a person lie, lower is closer"), self.compactness()),
-            (self.flips_title(), self.flips()),
-            (self.backfill_title(), self.backfill()),
-            (tr("Who moved most"), self.moved()),
-        ):
-            parts.append([title, *table(rows)] if rows else [])
-        parts.append(list(self.found.matrix.notes))
-        told: list[str] = []
-        for part in filter(None, parts):
-            told += ["", *part] if told else part
-        return told
+
+    def tables(self) -> list[Block]:
+        """What the verdict rests on."""
+        intervals = interval_words("identities", self.found.plan.resamples)
+        crossed = tr("Cross-tests, query/gallery; {intervals}", intervals=intervals)
+        close = tr("How close the pictures of a person lie, lower is closer")
+        sequence = tr("Sequence: each cross-test should lie between the two models by themselves")
+        said = [
+            Block(crossed, self.tests(), figures=("matrix",)),
+            Block(tr("Gains, per cent of |upper − old|"), self.gains(), figures=("gains",)),
+            Block(sequence, self.bounds(), headed=False, figures=("sequence",)),
+            Block(close, self.compactness(), figures=("same people",)),
+            Block(self.flips_title(), self.flips(), figures=("flips",)),
+            Block(self.backfill_title(), self.backfill(), figures=("backfill",)),
+            Block(tr("Who moved most"), self.moved(), figures=("map",)),
+        ]
+        return [block for block in said if block.rows]
+
+    def section(self, figures: Mapping[str, Picture]) -> Section:
+        """What a page says of it: verdict, what that does not say, tables with their figures; `who` stands above."""
+        said, filled = self.verdict, self.found.backfill
+        orders = [f"{words.order_name(one.name)}: {one.note}" for one in filled.orders] if filled is not None else []
+        tables = [
+            replace(block, told=(*block.told, *orders)) if "backfill" in block.figures else block
+            for block in self.tables()
+        ]
+        tested = Block(tr("How it was tested"), told=self.found.matrix.notes)
+        blocks = [*tables, *([tested] if tested.told else [])]
+        return Section("upgrade", tr("Upgrade"), blocks, figures, said, said.caveats)
 
     def who(self) -> list[str]:
         """Gallery, models, and how the two meet."""
@@ -241,7 +258,7 @@ def write_report(
     tick: Tick = silent,
 ) -> Path:
     """A folder with a page of everything, figures, numbers, flips and the order of the backfill. Gives the page."""
-    from facelens.session.upgrade_page import page
+    from facelens.session.depicting import DEPICTED
 
     report = UpgradeReport(faces, found, task=task, order=order, features=features, notes=tuple(notes))
     out.mkdir(parents=True, exist_ok=True)
@@ -263,7 +280,14 @@ def write_report(
         write_order(out / "backfill.csv", faces, found, order=chosen_order(found, order).name)
         files.append("backfill.csv")
     later(3, 4)
-    named = {one.stem.removeprefix("upgrade ").strip(): one for one in drawn}
-    written(out / "index.html", page(report, named, files))
+    named = {one.stem.removeprefix("upgrade "): one for one in drawn}
+    titles = DEPICTED["upgrade"].titles
+    section = report.section({name: Picture(tr(titles[name]), path) for name, path in named.items()})
+    title = tr("Upgrade from {old} to {new}", old=escaped(found.plan.old), new=escaped(found.plan.new))
+    made = page(
+        title, [replace(section, title="")], told=(*report.who(), *report.notes), files=files,
+        foot=tr("figures in figures/"),
+    )  # fmt: skip
+    written(out / "index.html", made)
     later(4, 4)
     return out / "index.html"

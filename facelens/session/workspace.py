@@ -27,7 +27,7 @@ from facelens.analyses.plan import (
 )
 from facelens.errors import FaceLensError
 from facelens.images.doctor import Diagnosis
-from facelens.images.faceset import FaceSet, Ids, Labels, Opened, Rows
+from facelens.images.faceset import FaceSet, Ids, Labels, Opened, Rows, content
 from facelens.images.protocol import Protocol
 from facelens.session import filters
 from facelens.session.annotations import Annotations
@@ -220,8 +220,7 @@ class Workspace:
         )
         test = self.protocol.digest if self.protocol is not None else ""
         column = self.faces.columns.get(self.plan.breakdown)
-        values = column.codes if isinstance(column, Labels) else column
-        split = hash(values.tobytes()) if values is not None else 0
+        split = content(column) if column is not None else 0
         return (self.faces.digest, self.excluded.tobytes(), test, vectors, self.plan, self.crossing, split)
 
     @property
@@ -252,7 +251,7 @@ class Workspace:
         names = dict.fromkeys((*plan.members, plan.target))
         vectors = tuple((name, self.features[name].provenance.fingerprint, len(self.features[name])) for name in names)
         column = self.faces.columns.get(plan.by) if plan.by not in OWN else None  # those are the answer
-        values = hash(column.tobytes()) if isinstance(column, np.ndarray) else 0
+        values = content(column) if isinstance(column, np.ndarray) else 0
         return (self.faces.digest, vectors, plan, self.excluded.tobytes(), values)
 
     @property

@@ -165,6 +165,7 @@ class Commands:
             "data.export": self._export_list,
             "figure.pseudonyms": lambda: window.desk.settle(pseudonyms=not window.desk.settings.pseudonyms),
             "figure.blur": lambda: window.desk.settle(blur=not window.desk.settings.blur),
+            "report.export": self._report,
             "layout.browse": lambda: window.apply_layout("browse"),
             "layout.match": lambda: window.apply_layout("match"),
             "layout.upgrade": self._upgrade_layout,
@@ -576,6 +577,11 @@ class Commands:
             unit=tr("pairs"),
         )
         self._send(request, lambda job: self._on_exported(job, path))
+
+    def _report(self) -> None:
+        from facelens.views import reporting
+
+        reporting.ask(self.window)
 
     # -- views and layouts
 
