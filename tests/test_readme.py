@@ -72,6 +72,7 @@ SMALLER = {
     "models whatif": "--n 12",
     "models parity": "--n 12",
     "project": "--method pca",
+    "report": "--only evaluation",
     "export": "--map pca",
 }
 WRITTEN = ("--out", "--json", "--csv", "--figure", "--export", "--report", "--policy", "--latex", "--skipped")
@@ -186,7 +187,26 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for form in ("model.pth", "model.safetensors"):
         shutil.copy(f"{plain}.card.json", folder / f"{form}.card.json")
     (folder / "yunet.onnx").write_bytes(b"stands for a detector, see `quick`")
+    _save(folder)
     return folder
+
+
+def _save(folder: Path) -> None:
+    """A workspace of that gallery and model, and the recipe of a figure of it."""
+    from facelens.features import library
+    from facelens.session import archive, figure_recipe
+    from facelens.session.archive import Archive, Gallery, Model, Place
+
+    seen = library.inspect(folder / "model.safetensors")
+    found = Archive(
+        galleries=(Gallery(Place(folder / "sample_data")),),
+        models=(Model(Place(seen.path), seen.sha256, seen.card),),
+        stores={seen.card.name: "made when it is needed"},
+        fields={"model_b": seen.card.name},
+    )
+    archive.write(found, folder / "work.facelens")
+    recipe = figure_recipe.Recipe("evaluation", "roc", workspace=found)
+    figure_recipe.write(recipe, folder / "figure.png.recipe.json")
 
 
 @pytest.fixture
