@@ -16,8 +16,8 @@ from facelens.errors import InputError
 from facelens.figures.charts import REFERENCE, SUBJECT
 from facelens.figures.confidence import Subject
 from facelens.figures.ensembles import size_range
-from facelens.figures.page import HEAD, MARGIN, Page, elided, undefined
-from facelens.figures.part_words import words
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, undefined
+from facelens.figures.part_words import part_name, words
 from facelens.figures.scales import Array, ticks
 from facelens.figures.style import INK, style
 from facelens.words import escaped, number, plural, tr
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST = 24  # attributes on a sheet
+MOST, CURVES = 24, 6  # attributes on a sheet, and with their curves
 NUMBERED = 16  # parts up to which cells carry their numbers, and all parts theirs
 RANGES = 1.0, 0.25  # the scales of correlation end here or above, so that figures of several models compare
 SPACED = 0.135  # inches between two names of curves
@@ -108,6 +108,78 @@ def column_heads(page: Page, left: float, down: float, cell: float, K: int) -> N
     """The numbers of the parts over their columns, as many as there is room for."""
     for k in range(0, K, 1 if K <= NUMBERED else 8):
         page.text(left + (k + 0.5) * cell, down, str(k + 1), size=6, ink="text2", ha="center")
+
+
+def draw_effect_curves(study: Study, subject: Subject, *, most: int = CURVES) -> Figure:
+    """How the value goes along with the attributes that move it most: the part that each moves most, others pale."""
+    effects = [one for one in strongest(study.effects) if one.middle.shape[-1] > 1][:most]
+    if not effects:
+        raise InputError(
+            tr("This gallery has no attributes, so there is nothing to draw."),
+            hint=tr("Import scores, or open a manifest with columns such as blur or yaw."),
+        )
+    said = words(study.shown, subject.layout)
+    across, tall, columns = 1.85, 1.2, min(len(effects), 3)
+    step, down = across + 0.55, -(-len(effects) // columns)
+    width = max(MARGIN + columns * step, 5.0)
+    foot = [
+        tr("line: median of the part that is moved most, band: half of the faces"), tr("pale: the other parts"),
+        tr("bins of about as many faces each; of a group: the others, the group"),
+        tr("ρ: rank correlation, of a group 2 AUC − 1, 95 % intervals"),
+    ]  # fmt: skip
+    with style():
+        page = Page(width, HEAD + down * (tall + 0.72) + 0.1 + LINE * len(lines(foot, width - 2 * MARGIN)))
+        page.head(tr("How the parts go along with attributes: {title}", title=said.title), subject.told)
+        for i, effect in enumerate(effects):
+            x, top = MARGIN + i % columns * step, HEAD + i // columns * (tall + 0.72)
+            part = max(range(len(effect.strength)), key=lambda k, e=effect: _moved(e.strength[k]))  # type: ignore[misc]
+            title = tr("{attribute}, {part}", attribute=attribute(effect), part=part_name(subject.layout, part))
+            page.text(x, top + 0.08, elided(title, 7, step - 0.12), size=7)
+            told = tr("ρ {value}", value=effect.strength[part].text(2, sign=True))
+            page.text(x, top + 0.2, elided(told, 6.5, step - 0.12), size=6.5, ink="text3")
+            _effect(page.axes(x + 0.36, top + 0.3, across, tall), effect, part)
+        page.foot(foot)
+        return page.figure
+
+
+def _moved(strength: Measure) -> float:
+    return abs(strength.value) if strength.value is not None else -1.0
+
+
+def _effect(axes: Axes, effect: Effect, part: int) -> None:
+    """Medians over bins of equal width, with the quartiles of one part."""
+    B = effect.middle.shape[1]
+    low, high = effect.quartiles[part].T
+    every = np.concatenate([effect.middle.ravel(), low, high])
+    known = every[np.isfinite(every)]
+    ends = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    spare = 0.06 * (ends[1] - ends[0]) or 0.5
+    chart(axes, (0.0, float(B)), (ends[0] - spare, ends[1] + spare))
+    x = np.arange(B) + 0.5
+    for k in range(len(effect.middle)):
+        if k != part:
+            axes.plot(x, effect.middle[k], color=INK["text3"], linewidth=0.7, alpha=0.45, zorder=2)
+    if effect.group:
+        axes.errorbar(
+            x, effect.middle[part], yerr=[effect.middle[part] - low, high - effect.middle[part]], fmt="o",
+            color=INK["accent"], markersize=3.4, elinewidth=1, capsize=2, zorder=3,
+        )  # fmt: skip
+        axes.set_xticks(x, [tr("others"), elided(escaped(effect.group), 6, 0.9)])
+        return
+    axes.fill_between(x, low, high, color=INK["accent"], alpha=0.16, linewidth=0)
+    axes.plot(x, effect.middle[part], color=INK["accent"], linewidth=SUBJECT, zorder=3)
+    by = max(1, B // 3)
+    places = list(range(0, B + 1, by))
+    axes.set_xticks(places, [short_number(float(effect.edges[place])) for place in places])
+
+
+def short_number(value: float) -> str:
+    """In three figures.
+
+    >>> short_number(0.1234), short_number(-12.0), short_number(1234.0)
+    ('0.123', '−12', '1.23e+03')
+    """
+    return f"{value:.3g}".replace("-", "−")
 
 
 # Correlation

@@ -46,7 +46,8 @@ Held = Mapping[str, Any]  # arguments that a panel has worked out already
 IDENTITY, UNSURE, CHANGE, MOVED = "identity", " unsure", " change", " moved"
 SCORES = ("quality", "blur", "norm")  # columns that tell how good a picture is, the first that is there
 PEOPLE, PICTURES = 8, 2_000  # side by side where nobody is selected, and faces of theirs
-STUDIED = frozenset({"attributes", "correlation", "single parts", "recall"})  # figures of a study of the parts
+# Figures of a study of the parts.
+STUDIED = frozenset({"attributes", "attribute curves", "correlation", "single parts", "recall"})
 
 
 @dataclass(frozen=True)
@@ -491,6 +492,7 @@ DEPICTED: Mapping[str, Depicted] = {
             "maps": "Maps beside faces",
             "distributions": "Distributions",
             "attributes": "Attributes",
+            "attribute curves": "Curves of attributes",
             "correlation": "Correlation",
             "single parts": "Single parts",
             "recall": "Recall",

@@ -44,7 +44,9 @@ UNCERTAINTY = (  # also what their files are called
     "histogram", "1 to 1", "1 to N", "strip", "quadrants", "members", "sizes 1 to 1", "sizes 1 to N", "scatter",
     "update",
 )  # fmt: skip
-CONFIDENCE = ("maps", "distributions", "attributes", "correlation", "single parts", "recall", "jury")
+CONFIDENCE = (
+    "maps", "distributions", "attributes", "attribute curves", "correlation", "single parts", "recall", "jury",
+)  # fmt: skip
 LEARNERS = ("specialists", "table", "dimensions", "groups")
 MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table")
 SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
@@ -219,6 +221,8 @@ def draw_confidence(
             raise missing
         if name == "attributes":
             return part_study.draw_effects(study, subject)
+        if name == "attribute curves":
+            return part_study.draw_effect_curves(study, subject)
         if name == "single parts":
             return part_study.draw_without(study, subject, far=far)
         if name == "correlation" and study.correlation is not None:

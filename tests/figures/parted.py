@@ -53,7 +53,8 @@ def make_curve() -> Curve:
 def make_study(shown: str = "variance") -> Study:
     def effect(column: str, group: str, *values: float | None) -> Effect:
         strength = tuple(NONE if value is None else measure(value) for value in values)
-        return Effect(column, group, 20, strength, np.zeros(0), np.zeros((K, 2)), np.zeros((K, 2, 2)))
+        edges = np.zeros(0) if group else np.arange(3.0)
+        return Effect(column, group, 20, strength, edges, np.zeros((K, 2)), np.zeros((K, 2, 2)))
 
     alike = np.where(np.eye(K, dtype=bool), 1.0, 0.5)
     return Study(

@@ -11,6 +11,8 @@ import pytest
 from matplotlib.collections import QuadMesh
 from matplotlib.patches import Rectangle
 
+from facelens.analyses.measure import Measure
+from facelens.analyses.universal import Effect
 from facelens.errors import Cancelled, InputError
 from facelens.figures import learners, part_study, sheet
 from facelens.figures.confidence import Subject, draw_distributions, draw_jury, draw_maps
@@ -230,7 +232,7 @@ def test_what_is_not_worked_out_yet_is_left_out(faces: FaceSet, tmp_path: Path) 
     written = drawing.draw_confidence(
         tmp_path / "f.svg", faces, parts, study, which=drawing.CONFIDENCE[2:], model="net"
     )
-    assert [path.name for path in written] == ["f attributes.svg"]
+    assert [path.name for path in written] == ["f attributes.svg", "f attribute curves.svg"]
     with pytest.raises(InputError, match="No pair is chosen"):
         drawing.draw_confidence(tmp_path / "f.svg", faces, parts, study, which=["jury"])
     (one,) = drawing.draw_learners(tmp_path / "l.svg", faces, make_learners(faces, groups=False), which=["table"])
@@ -244,3 +246,32 @@ def test_drawing_can_be_stopped(faces: FaceSet) -> None:
 
     with pytest.raises(Cancelled):
         draw_maps(faces, make_parts(faces), shown="variance", tick=tick)
+
+
+def test_curves_of_the_attributes_that_move_most() -> None:
+    def effect(column: str, group: str, *values: float) -> Effect:
+        strength = tuple(Measure(value, value - 0.05, value + 0.05, 20) for value in values)
+        bins = 2 if group else 3
+        middle = np.arange(K * bins, dtype=float).reshape(K, bins)
+        return Effect(
+            column, group, 20, strength, np.zeros(0) if group else np.array([-5.0, 0.0, 2.5, 9.0]), middle,
+            np.stack([middle - 1, middle + 2], -1),
+        )  # fmt: skip
+
+    effects = (effect("yaw", "", 0.1, -0.2, 0.3, 0.0), effect("role", "a <mask>", 0.2, 0.9, 0.1, 0.1))
+    study = replace(make_study(), effects=effects)
+    figure = part_study.draw_effect_curves(study, SUBJECT)
+    said = texts(figure)
+    assert said.index("role = a <mask>, slice 2") < said.index("yaw, slice 3"), "the strongest first"
+    assert {"ρ +0.90 [+0.85, +0.95]", "ρ +0.30 [+0.25, +0.35]"} <= set(said)
+    group, numbers = figure.axes
+    assert [one.get_text() for one in group.get_xticklabels()] == ["others", "a <mask>"]
+    assert [one.get_text() for one in numbers.get_xticklabels()] == ["−5", "0", "2.5", "9"]
+    (line,) = (one for one in numbers.lines if one.get_linewidth() == pytest.approx(1.7))
+    np.testing.assert_allclose(line.get_ydata(), [6, 7, 8])  # of part 3
+    assert len(numbers.lines) == K, "the others are there too"
+    inside(figure)
+    many = replace(study, effects=tuple(effect(f"column_{i}", "", 0.5, 0.1, 0.1, 0.1) for i in range(9)))
+    assert len(part_study.draw_effect_curves(many, SUBJECT).axes) == part_study.CURVES
+    with pytest.raises(InputError, match="no attributes"):
+        part_study.draw_effect_curves(replace(study, effects=()), SUBJECT)
