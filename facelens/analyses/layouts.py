@@ -19,6 +19,7 @@ import contextlib
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -113,7 +114,7 @@ def umap(
     k = min(neighbours, n)
     near, far = nearest(x, k - 1, metric=metric, tick=_share(tick, 0, 0.2))
     tick(200, 1000, tr("Loading UMAP"))
-    from umap.layouts import optimize_layout_euclidean
+    from umap.layouts import optimize_layout_euclidean, tqdm
     from umap.umap_ import find_ab_params, fuzzy_simplicial_set, make_epochs_per_sample
 
     tick(250, 1000, tr("Weighing neighbours"))
@@ -133,6 +134,7 @@ def umap(
     first = start + random.normal(scale=1e-5 * max(float(np.ptp(start)), 1e-9), size=start.shape)
     points: Floats = (10 * (first - first.min(0)) / np.maximum(np.ptp(first, axis=0), 1e-9)).astype(np.float32)
     a, b = find_ab_params(1.0, min_dist)
+    tqdm.set_lock(threading.RLock())  # whoever is stopped while the bar is written leaves its lock taken for good
     optimize_layout_euclidean(
         points,  # moved where they are
         points,

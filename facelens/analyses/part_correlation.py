@@ -79,7 +79,7 @@ def _of_distances(
     apart = ~np.eye(K, dtype=bool)
     if not np.isfinite(r[apart]).any():
         return r, Measure.none(tr("no two parts vary"), n=len(x))
-    mean = Measure(float(np.nanmean(r[apart])), n=len(x))
+    mean = Measure(_mean(r[apart]), n=len(x))
     if len(people) < 2 or not resamples:
         return r, mean
     weights = bootstrap.identity_weights(len(people), resamples=resamples, seed=seed)
@@ -94,9 +94,15 @@ def _of_distances(
         begin = np.flatnonzero(np.diff(code[some], prepend=-1))
         drawn = weights[:, code[some][begin]] @ np.add.reduceat(each, begin)
         total, moment, n = total + drawn[:, :K], moment + drawn[:, K:-1], n + drawn[:, -1]
-    draws = np.array([np.nanmean(_pearson(*one)[apart]) for one in zip(total, moment.reshape(-1, K, K), n)])
+    draws = np.array([_mean(_pearson(*one)[apart]) for one in zip(total, moment.reshape(-1, K, K), n)])
     limits = bootstrap.interval(draws)
     return r, mean.with_interval(*limits) if limits else mean
+
+
+def _mean(values: Array) -> float:
+    """Of those that are known; NaN where none is, as in a draw of one person with two alike faces."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _pearson(total: Array, moment: Array, n: float) -> Array:
