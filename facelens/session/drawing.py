@@ -289,6 +289,9 @@ def draw_match(
 
     def sheet(which: str, searched: Searched, tick: Tick) -> Figure:
         """What is worked out here."""
+        if faces.behind is not None:
+            message = tr("This sheet is worked out from pictures as they are, so there is none in disguise.")
+            raise InputError(message, hint=tr("Switch pseudonyms and blurring off for it."))
         if ground is None or query is None:
             raise missing
         sheets = Sheets(ground, subject, query)

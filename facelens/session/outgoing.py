@@ -76,6 +76,10 @@ PLAIN = frozenset({
 })  # fmt: skip
 
 
+# Classes that go nowhere in disguise: pictures as they are would be looked at again.
+KEPT_BACK = frozenset({"Ground"})
+
+
 @dataclass(frozen=True)
 class Sentences:
     """What there is to say besides."""
@@ -167,6 +171,8 @@ class _Told:
 
     def _result(self, value: Any) -> Any:
         name = type(value).__name__
+        if name in KEPT_BACK:
+            return None
         if name not in RULES and name not in PLAIN:
             raise TypeError(f"nobody has said what of {name} may be told")
         rules = RULES.get(name, {})
