@@ -162,6 +162,10 @@ def draw_retrieval(evaluation: Evaluation) -> Figure:
     measures = {side: _means(report) for side, report in reports}
     names = list(dict.fromkeys(name for some in measures.values() for name in some))
     limits = reach([one for some in measures.values() for one in some.values()])
+    if limits is None and (
+        why := next((one.why for some in measures.values() for one in some.values() if one.why), "")
+    ):
+        raise InputError(tr("There is no mean to draw: {why}.", why=why))
     if limits is None:
         raise InputError(
             tr("This evaluation holds no retrieval, so there is nothing to draw."),

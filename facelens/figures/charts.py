@@ -338,7 +338,7 @@ def operating_points(evaluation: Evaluation) -> Figure:
             texts += [(shown, INK["text"]), (f"{p.false_matches:,}" if p is not None else tr("n/a"), INK["text"])]
             for i, (text, ink) in enumerate(texts):
                 _cell(axes, text, ends[i + 1] - 0.06, middle, i + 1, ink)
-        caption = " · ".join(_pairs_lines(evaluation, reports))
+        caption = page.elided(" · ".join(_pairs_lines(evaluation, reports)), 6.5, wide - 0.2)
         axes.text(0.1, high - 0.14, caption, color=INK["text3"], fontsize=6.5, va="center")
         return figure
 

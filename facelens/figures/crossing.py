@@ -188,7 +188,7 @@ def draw_sequence(found: Upgrade, *, gallery: str = "", task: str = "") -> Figur
     known = [one.measure(task) for row in tests for one in row if one is not None]
     limits = reach(known)
     if limits is None:
-        why = next((one.text() for one in known if not one.defined), tr("no two models follow each other"))
+        why = next((one.why for one in known if one.why), tr("no two models follow each other"))
         raise InputError(tr("There is no sequence to draw: {why}.", why=why))
     foot = [
         tr("ring: older model alone"),
@@ -203,8 +203,8 @@ def draw_sequence(found: Upgrade, *, gallery: str = "", task: str = "") -> Figur
         )  # fmt: skip
         rails.rates()
         for i, (bound, row) in enumerate(zip(bounds, tests)):
-            name = tr("{low} → {high}", low=escaped(bound.low), high=escaped(bound.high))
-            rails.write(i, name, words.bound_words(plan, bound), indent=0.16)
+            under = tr("→ {high}", high=escaped(bound.high))
+            rails.write(i, escaped(bound.low), words.bound_words(plan, bound), indent=0.16, under=under)
             if bound.above.defined and bound.below.defined:
                 place = NAMES + MARGIN + RAIL + GAP, rails.middle(i) - 0.06
                 mark(rails.page.bare(*place, 0.12, 0.12), bound.holds, x=0.5, y=0.5)

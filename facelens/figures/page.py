@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MARGIN = 0.1
 HEAD, LINE = 0.54, 0.115  # inches: above the content, and a line of the caption
 HATCH = "/////"
+NAME = 1.35  # inches of a name on a map
 
 
 class Page:
@@ -124,15 +125,62 @@ class Page:
 
 
 def lines(words: Sequence[str], room: float, *, size: float = 6) -> list[str]:
-    """Words with points between them, on as many lines as they need."""
+    """Words with points between them, on as many lines as they need; what is longer than a line is broken at spaces.
+
+    >>> lines(["one", "two"], 9.0), lines(["one", "two"], 0.2), lines(["a word and another"], 0.5)
+    (['one · two'], ['one', 'two'], ['a word and', 'another'])
+    """
     found: list[str] = []
     for word in words:
         longer = f"{found[-1]} · {word}" if found else word
         if found and wide(longer, size) <= room:
             found[-1] = longer
         else:
-            found.append(word)
+            found += _broken(word, room, size)
     return found
+
+
+def _broken(text: str, room: float, size: float) -> list[str]:
+    """A text on as many lines as it needs; a single word that is longer than a line is cut."""
+    if wide(text, size) <= room:
+        return [text]
+    made: list[str] = []
+    for word in text.split(" "):
+        longer = f"{made[-1]} {word}" if made else word
+        if made and wide(longer, size) <= room:
+            made[-1] = longer
+        else:
+            made.append(elided(word, size, room))
+    return made
+
+
+def name_places(axes: Axes, names: Sequence[tuple[str, float, float]], *, size: float = 6, ground: str) -> None:
+    """Names over points of a map (name, x, y): cut where they are long, inside the axes, lower where one is there."""
+    from matplotlib.patheffects import withStroke
+
+    box, figure = axes.get_position(), axes.figure
+    assert figure is not None
+    across, high = (72 * inches for inches in figure.get_size_inches())  # type: ignore[union-attr]
+    room, tall = box.width * across, box.height * high
+    (left, right), (low, top) = axes.get_xlim(), axes.get_ylim()
+    taken: list[tuple[float, float, float, float]] = []
+    for name, x, y in names:
+        shown = elided(name, size, min(NAME, 0.6 * room / 72))
+        long, at = 72 * wide(shown, size), (x - left) / (right - left) * room
+        start = min(max(at - long / 2, 1.0), max(room - long - 1.0, 1.0))
+        up = (y - low) / (top - low) * tall
+        places = [up + 6, up - 6 - size, up + 8 + size, up - 8 - 2 * size]
+        free = [one for one in places if 0 <= one <= tall - size and not _meets(start, one, long, size, taken)]
+        place = free[0] if free else min(max(places[0], 0.0), tall - size)
+        taken.append((start, place, start + long, place + size))
+        axes.annotate(
+            shown, (start, place), xycoords="axes points", fontsize=size, color=INK["text"], ha="left", va="bottom",
+            zorder=6, path_effects=[withStroke(linewidth=2, foreground=ground)],
+        )  # fmt: skip
+
+
+def _meets(x: float, y: float, long: float, high: float, taken: Sequence[tuple[float, float, float, float]]) -> bool:
+    return any(x < right and left < x + long and y < top and low < y + high for left, low, right, top in taken)
 
 
 def _colours(signed: bool) -> Colormap:

@@ -16,7 +16,7 @@ from facelens.analyses.flips import GAINED, LOST, SAME, UNSEARCHED
 from facelens.analyses.projection import NAMES, Projection
 from facelens.errors import InputError
 from facelens.figures import hues
-from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, wide
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, name_places, wide
 from facelens.figures.projection_words import moved_as, sentence, title
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet, Ids, Labels
@@ -328,8 +328,6 @@ def _names(
     axes: Axes, points: Floats, faces: FaceSet, rows: NDArray[np.int64], found: Projection, look: Look
 ) -> None:
     """Who is in focus or selected, at the middle of these faces."""
-    from matplotlib.patheffects import withStroke
-
     chosen = np.zeros(len(points), bool)
     if look.selection is not None and len(look.selection):
         chosen = np.isin(found.ids, look.selection)
@@ -339,13 +337,11 @@ def _names(
         chosen = _in_focus(faces, look)[rows]
     codes = np.where(chosen, faces.identity.codes[rows], -1)
     people = np.unique(codes[codes >= 0])
+    named = []
     for code in people.tolist() if len(people) <= NAMED else ():
-        middle = np.median(points[codes == code], axis=0)
-        axes.annotate(
-            escaped(faces.identity.names[code]).replace("_", " "), tuple(middle), xytext=(0, 7),
-            textcoords="offset points", fontsize=6, color=INK["text"], ha="center", zorder=6,
-            path_effects=[withStroke(linewidth=2, foreground=GROUND)],
-        )  # fmt: skip
+        x, y = (float(value) for value in np.median(points[codes == code], axis=0))
+        named.append((escaped(faces.identity.names[code]).replace("_", " "), x, y))
+    name_places(axes, named, ground=GROUND)
 
 
 def _rows(entries: Sequence[Entry], room: float) -> list[list[tuple[float, Entry]]]:

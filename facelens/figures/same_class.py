@@ -12,7 +12,7 @@ import numpy as np
 
 from facelens.analyses.same_class import SameClass
 from facelens.errors import InputError
-from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, name_places, wide
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet
 from facelens.words import escaped, number, plural, tr
@@ -32,7 +32,7 @@ def draw_same_class(faces: FaceSet, found: SameClass) -> Figure:
         why = tr("no upgrade has the dimensions of the old model") if found.left_out else tr("nobody was chosen")
         raise InputError(tr("The same people cannot be drawn: {why}.", why=why))
     n = len(found.upgrades)
-    width = 2 * MARGIN + n * SIDE + (n - 1) * GAP
+    width = max(2 * MARGIN + n * SIDE + (n - 1) * GAP, 5.0)
     people = len({faces.identity.name(int(row)) for row in faces.rows_of(found.ids)})
     foot = [
         tr("ring: old, disc: upgrade, line: the same picture"),
@@ -58,8 +58,10 @@ def draw_same_class(faces: FaceSet, found: SameClass) -> Figure:
         page.head(tr("The same people by two models"), told)
         for i, one in enumerate(found.upgrades):
             left = MARGIN + i * (SIDE + GAP)
-            title = tr("{name}: d_pw = {value}", name=escaped(one.name), value=number(one.point_distance))
-            page.text(left, HEAD + 0.1, elided(title, 8, SIDE, bold=True), size=8, fontweight="bold")
+            distance = tr("d_pw = {value}", value=number(one.point_distance))
+            room = SIDE - wide(f": {distance}", 8, bold=True)
+            title = f"{elided(escaped(one.name), 8, room, bold=True)}: {distance}"
+            page.text(left, HEAD + 0.1, title, size=8, fontweight="bold")
             axes = page.axes(left, HEAD + 0.24, SIDE, SIDE)
             axes.set(xlim=(middle[0] - reach, middle[0] + reach), ylim=(middle[1] - reach, middle[1] + reach))
             axes.set(xticks=[], yticks=[], facecolor=GROUND)
@@ -83,14 +85,10 @@ def _links(axes: Axes, old: np.ndarray, new: np.ndarray) -> None:
 
 def _names(axes: Axes, faces: FaceSet, found: SameClass) -> None:
     """Who is where, above their old pictures: the same place on every side."""
-    from matplotlib.patheffects import withStroke
-
     codes = faces.identity.codes[faces.rows_of(found.ids)]
+    named = []
     for code in np.unique(codes[codes >= 0]).tolist():
         points = found.points[codes == code]
         name = escaped(faces.identity.names[code]).replace("_", " ")
-        axes.annotate(
-            name, (float(np.median(points[:, 0])), float(points[:, 1].max())), xytext=(0, 5),
-            textcoords="offset points", fontsize=6, color=INK["text"], ha="center", va="bottom", zorder=6,
-            path_effects=[withStroke(linewidth=2, foreground=GROUND)],
-        )  # fmt: skip
+        named.append((name, float(np.median(points[:, 0])), float(points[:, 1].max())))
+    name_places(axes, named, ground=GROUND)

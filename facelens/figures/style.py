@@ -35,6 +35,7 @@ _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "facelens",
     "pdf.fonttype": 42,
+    "text.hinting": "none",  # words are as wide at any density, in pixels as in vectors
     "text.usetex": False,
     "text.parse_math": False,  # a file name with dollar signs is a file name
 }

@@ -64,6 +64,8 @@ def draw_histogram(
             "linear", "linear", size=(6.4, 2.5 + (0.11 if whose else 0)), foot=0.23 if whose else 0.12, under=0.16,
         )  # fmt: skip
         _set_ticks(plot.axes.yaxis, count_ticks(high, log=log, room=5))
+        if limit < spread.edges[-1]:
+            plot.axes.set_ylim(0, 1.2 * plot.axes.get_ylim()[1])  # what the line means stands over all bars
         if lower:
             flipped = ticks("linear", float(edges[-1]), float(edges[0]), room=7)
             _set_ticks(plot.axes.xaxis, [(-p, text) for p, text in flipped])

@@ -118,6 +118,9 @@ def test_retrieval_of_both_and_what_is_gained(both: Evaluation) -> None:
     alone = breakdown.draw_retrieval(replace(both, a=None, paired_retrieval=None))
     assert "B − A, paired" not in texts(alone)
     inside(alone)
+    none = replace(searched(), measures={"P@1": Measure.none("nobody has two pictures")})
+    with pytest.raises(InputError, match="no mean to draw: nobody has two pictures"):
+        breakdown.draw_retrieval(replace(both, a=None, b=replace(both.b, retrieval=none, clustering=None)))
     with pytest.raises(InputError, match="nothing to draw"):
         breakdown.draw_retrieval(replace(both, a=None, b=replace(both.b, retrieval=None, clustering=None)))
 

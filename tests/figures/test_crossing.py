@@ -73,7 +73,7 @@ def test_the_sequence_is_judged() -> None:
     _, _, found = made()
     words = said(crossing.draw_sequence(found))
     bounds = [one for one in found.matrix.bounds if one.task == "1:1"]
-    assert "old → mid" in words and "mid → new" in words
+    assert words[words.index("→ mid") - 1] == "old" and words[words.index("→ new") - 1] == "mid"
     assert all(crossing_words.bound_words(found.plan, one) in words for one in bounds)
 
 
@@ -188,3 +188,13 @@ def test_a_table_of_long_names() -> None:
     named = replace(found, plan=plan, matrix=replace(found.matrix, tests=tests))
     inside(upgrade_table.draw_upgrade_table(named, gallery=long))
     inside(upgrade_table.draw_directions(named, gallery=long))
+
+
+def test_d_pw_stands_whatever_the_upgrade_is_called() -> None:
+    faces, features, found = made()
+    long = "an upgrade with a name of very many letters, version 2.0.1 final, run 7"
+    shown = same_class({**features, long: features["new"]}, "old", [long], most_pictured(faces, found.ids, 3))
+    figure = same_class_figure.draw_same_class(faces, shown)
+    (title,) = (text for text in said(figure) if "d_pw = " in text and "…" in text)
+    assert title.startswith("an upgrade") and title.endswith(f": d_pw = {shown.upgrades[0].point_distance:.3f}")
+    inside(figure)
