@@ -13,7 +13,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QPen, QResizeEvent
-from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsItem, QGraphicsView, QSizePolicy, QWidget
 
 from facelens.figures.scales import Array, forward, inverse, thin, ticks
 from facelens.views import theme
@@ -35,6 +35,40 @@ class _Ruler(pg.AxisItem):
     def boundingRect(self) -> QRectF:
         # Labels of the first and last tick reach over the ends; pyqtgraph would leave them out.
         return super().boundingRect().adjusted(-24, -10, 24, 10)
+
+
+class _Plot(pg.GraphicsWidget):
+    """A box for curves with a ruler at its left and one at its foot.
+
+    Not pyqtgraph's own plot: each of those brings sixty widgets of a menu that is never shown, and a window full of
+    charts takes as long again to be built and to be dressed.
+    """
+
+    def __init__(self, left: _Ruler, bottom: _Ruler) -> None:
+        super().__init__()
+        self._box = pg.ViewBox(parent=self, enableMenu=False, enableMouse=False)
+        self._box.disableAutoRange()
+        self._box.setDefaultPadding(0)
+        self.layout = QGraphicsGridLayout()
+        self.layout.setContentsMargins(0, TOP, RIGHT, BOTTOM - 20)
+        self.layout.setSpacing(0)
+        for item, row, column in ((self._box, 0, 1), (bottom, 1, 1), (left, 0, 0)):
+            self.layout.addItem(item, row, column)
+        self.layout.setRowStretchFactor(0, 100)
+        self.layout.setColumnStretchFactor(1, 100)
+        self.setLayout(self.layout)
+        for ruler in (left, bottom):
+            ruler.linkToView(self._box)
+            ruler.setZValue(0.5)
+
+    def getViewBox(self) -> pg.ViewBox:
+        return self._box
+
+    def addItem(self, item: QGraphicsItem) -> None:
+        self._box.addItem(item, ignoreBounds=True)
+
+    def removeItem(self, item: QGraphicsItem) -> None:
+        self._box.removeItem(item)
 
 
 @dataclass
@@ -85,16 +119,7 @@ class Canvas(pg.GraphicsView):
         self._by_key = False
 
         self._rulers = {"bottom": _Ruler("bottom"), "left": _Ruler("left")}
-        self._plot = pg.PlotItem(axisItems=dict(self._rulers), enableMenu=False)
-        self._plot.ctrlMenu.setParent(self, Qt.WindowType.Popup)  # never shown; as our child it goes when we go
-        self._plot.hideButtons()
-        self._plot.setMouseEnabled(False, False)
-        self._plot.layout.setContentsMargins(0, TOP, RIGHT, BOTTOM - 20)
-        self._plot.layout.setSpacing(0)
-        self._plot.layout.setRowFixedHeight(0, 0)
-        self._plot.titleLabel.setMaximumHeight(0)
-        self._plot.getViewBox().disableAutoRange()
-        self._plot.getViewBox().setDefaultPadding(0)
+        self._plot = _Plot(**self._rulers)
         self.setCentralItem(self._plot)
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
         self.setAntialiasing(True)
@@ -144,7 +169,7 @@ class Canvas(pg.GraphicsView):
             for z, item in enumerate(pair):
                 item.setZValue(place / 100 + z / 1000)
                 item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
-                self._plot.addItem(item, ignoreBounds=True)
+                self._plot.addItem(item)
                 item.setData(
                     x=forward(self.x_axis.scale, one.edges),
                     y=self._heights(one),
@@ -305,10 +330,10 @@ class Canvas(pg.GraphicsView):
             if low is not None:
                 drawn.band = pg.PlotCurveItem(antialias=True, pen=None)
                 drawn.band.setZValue(2)
-                self._plot.addItem(drawn.band, ignoreBounds=True)
+                self._plot.addItem(drawn.band)
             drawn.curve = pg.PlotCurveItem(antialias=True)
             drawn.curve.setZValue(3)
-            self._plot.addItem(drawn.curve, ignoreBounds=True)
+            self._plot.addItem(drawn.curve)
             # Kept as a picture: moving the line over it costs nothing.
             for item in (drawn.curve, drawn.band):
                 if item is not None:

@@ -302,7 +302,7 @@ class BinChart(Chart):
         super().__init__(Axis(""), Axis(""), name=tr("The current part by the current attribute"), brush=False)
         self._others = pg.PlotCurveItem(antialias=True)
         self._others.setZValue(1)
-        self._plot.addItem(self._others, ignoreBounds=True)
+        self._plot.addItem(self._others)
         self._dress()
 
     def show_bins(self, effect: Effect, part: int, labels: Sequence[str], *, title: str, under: str) -> None:

@@ -123,6 +123,7 @@ def _wear(app: QApplication, scheme: Scheme) -> Theme:
     light = scheme == "light" or (scheme == "system" and app.styleHints().colorScheme() == Qt.ColorScheme.Light)
     theme = LIGHT if light else DARK
     themes.theme = theme
+    app.setStyleSheet("")  # from one sheet to another Qt takes ten times as long as from none to one
     if app.style().name() != "fusion":
         app.setStyle("Fusion")
     app.setPalette(palette(theme))
