@@ -24,6 +24,7 @@ from facelens.session import actions, block_latex, depicting, figure_recipe, que
 from facelens.session.annotations import Annotations
 from facelens.session.blocks import Block
 from facelens.session.depicting import DEPICTED, View
+from facelens.session.drawing import SWEPT
 from facelens.session.history import History
 from facelens.session.replay import problem_of
 from facelens.session.report_cards import TITLES, CardOf
@@ -128,6 +129,7 @@ def luggage(workspace: Workspace) -> Workspace:
         annotations=Annotations(tags={}, notes={}),
         subsets=Subsets({}, {}),
         standing=None,
+        identity_edits=replace(workspace.identity_edits, aside={}),  # of pictures that are not here
         draft=None,
         run=None,
         history=History(),
@@ -180,7 +182,7 @@ class _Report:
         """
         workspace = self.workspace
         view = self.views.get(name) or _view(workspace)
-        figures = DEPICTED[name].answers(frozenset(DEPICTED[name].names) - {"sweep"}, view)
+        figures = DEPICTED[name].answers(frozenset(DEPICTED[name].names) - {*SWEPT}, view)
         more = ("sweep",) if name == "match" and self.sweep else ()
         now = questions.answered(workspace, (*PARTS[name].answers(workspace), *figures, *more), tick=tick)
         self.workspace = replace(now, faces=workspace.faces)
@@ -440,7 +442,7 @@ def _match(case: Case, tick: Tick) -> Said:
         words = "What exact transport would give: this solver blurs, with ε {epsilon}."
         caveats.append(tr(words, epsilon=f"{plan.epsilon:g}"))
     names = DEPICTED["match"].names
-    which = tuple(name for name in names if (sweep is not None if name == "sweep" else bool(held)))
+    which = tuple(name for name in names if (sweep is not None if name in SWEPT else bool(held)))
     return Said(blocks, numbers, caveats, held=held, which=which)
 
 

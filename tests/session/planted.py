@@ -226,7 +226,7 @@ def write_all(folder: Path, w: World, guise: Guise) -> None:
     send(draw_match, folder / "match.svg", faces, plan=plan, **case)
     for ending in (".csv", ".parquet", ".npz"):
         send(projection_tables.write_points, folder / f"points{ending}", faces, w.projection)
-    send(draw_projection, folder / "map.svg", faces, w.projection, look=w.look)
+    send(draw_projection, folder / "map.svg", faces, w.projection, look=w.look, which=("map",))
     send(upgrade_tables.write_flips, folder / "flips.csv", faces, w.upgrade)
     send(upgrade_tables.write_order, folder / "order.csv", faces, w.upgrade)
     send(upgrade_tables.write_upgrade_json, folder / "upgrade.json", faces, w.upgrade, features=w.features)

@@ -194,7 +194,7 @@ def test_recipes_give_the_same_files(
 def test_the_jury_of_a_pair_and_a_map_of_changes(workspace: Workspace, project: Path) -> None:
     pair = View(pair=(named(workspace, 0), named(workspace, 1)))
     [jury] = depicting.depict(workspace, "confidence", project / "jury.svg", which=("jury",), view=pair)
-    [changes] = depicting.depict(workspace, "projection", project / "c.svg", view=View(colour=CHANGE))
+    [changes] = depicting.depict(workspace, "projection", project / "c.svg", which=("map",), view=View(colour=CHANGE))
     assert jury.stat().st_size > 1000 and "lost" in changes.read_text()
     for word, name, view, drawn in (
         ("confidence", "jury", pair, jury),
