@@ -86,7 +86,7 @@ def test_missing_and_repeated_rows_are_counted(flat: Path) -> None:
     assert any(note.startswith("2 listed pictures are not there") for note in reading.notes)
     assert any(note.startswith("1 row names a picture that was listed before") for note in reading.notes)
     with pytest.raises(InputError, match="None of the 1 pictures"):
-        readers.read(write(flat, "path,identity\n7.png,a\n"))
+        readers.read(write(flat, "path,identity\nin no folder near.png,a\n"))  # those beside this one are tried too
 
 
 @pytest.mark.parametrize(
