@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from facelens.analyses.decisions import Verified
 from facelens.analyses.measure import Measure
 from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import Reranked, Sweep, SweepRow, blended, order
+from facelens.errors import InputError
 from facelens.figures.charts import REFERENCE
 from facelens.figures.match_words import alpha_title, plan_words, solver_words, weights_title
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark, undefined, wide
@@ -299,3 +301,36 @@ def draw_before_after(sweep: Sweep, *, plan: MatchPlan, told: Sequence[str]) -> 
     ]  # fmt: skip
     table = Table(columns, rows, bold=bold, rules={0}, groups=[(1, 3, tr("means over queries"))], inks=inks)
     return draw_table(tr("Before and after the second stage, all queries"), told, table, foot)
+
+
+# Pairs that a test lists
+
+
+def draw_verified(verified: Verified, *, plan: MatchPlan, told: Sequence[str]) -> Figure:
+    """How well listed pairs are decided by the blended distance at each share of the patches; that of the plan is bold.
+
+    After Phan, Nguyen, "DeepFace-EMD", CVPR 2022, table S6.
+    """
+    rows, bold = [], set[int]()
+    for i, (alpha, found) in enumerate(zip(verified.alphas, verified.found)):
+        name = tr("cosine alone (α 0)") if alpha == 0 else alpha_title(alpha)
+        folds = found.folds.share if found.folds is not None else Measure.none(tr("the list has no folds"))
+        rows.append([name, found.best.share.text(3), folds.text(3), found.eer.text(3), found.auc.text(4)])
+        if alpha == plan.alpha:
+            bold.add(i)
+    if not rows:
+        raise InputError(tr("No pair of this test can be compared by patches."), hint=tr("Embed the gallery."))
+    first = verified.found[0]
+    columns = [
+        Column("", 1.35, right=False), Column(tr("accuracy, best threshold"), 1.6), Column(tr("accuracy, folds"), 1.6),
+        Column(tr("EER, lower is better"), 1.6), Column(tr("AUC"), 1.75),
+    ]  # fmt: skip
+    foot = [
+        tr("score: 1 − distance"), tr("weights {name}", name=weights_title(verified.weights)),
+        solver_words(verified.solver, plan.epsilon),
+        tr("{g} genuine, {i} impostor pairs", g=first.n_genuine, i=first.n_impostor),
+        tr("the best threshold is chosen on the pairs themselves, those of folds on the other folds"),
+        tr("95 % intervals") if first.resamples else tr("no intervals"),
+    ]  # fmt: skip
+    table = Table(columns, rows, bold=bold, rules={0} if verified.alphas[0] == 0 else ())
+    return draw_table(tr("Listed pairs by patches: one person or two"), told, table, foot)

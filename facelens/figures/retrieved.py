@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOP = 5  # faces of either stage
-FACE, ROW = 0.78, 0.98  # inches of a face, and from one to the next
-QUERY = 0.86
+FACE, ROW = 0.58, 0.8  # inches of a face, and from one to the next
+QUERY = 0.72
 RANKS = 0.2  # for the ranks at the left
 BLOCK, GAP, ACROSS = RANKS + 3 * FACE + 0.42, 0.36, 2  # a block, between two, in a row
 LETTERS = "abcdefgh"
@@ -64,7 +64,7 @@ def draw_retrieval(
     shown = max(max(len(block.before), len(block.after)) for block in blocks)
     across = min(len(blocks), ACROSS)
     down = -(-len(blocks) // ACROSS)
-    tall = 0.34 + QUERY + 0.3 + shown * ROW
+    tall = 0.32 + QUERY + 0.3 + shown * ROW
     width = max(2 * MARGIN + across * BLOCK + (across - 1) * GAP, 5.0)
     foot = [
         *plan_words(plan),
@@ -115,9 +115,9 @@ def _query(page: Page, x: float, top: float, block: Block) -> None:
     if not block.first[0]:
         page.text(beside, top + 0.6, tr("nobody to find"), size=6.5, ink="text2")
         return
-    page.text(beside, top + 0.56, tr("first right face, rank"), size=6, ink="text3")
+    page.text(beside, top + 0.52, tr("first right face, rank"), size=6, ink="text3")
     page.text(
-        beside, top + 0.72, tr("{before} → {after}", before=block.first[0], after=block.first[1]), size=9.5,
+        beside, top + 0.67, tr("{before} → {after}", before=block.first[0], after=block.first[1]), size=9.5,
         fontweight="bold",
     )  # fmt: skip
 
@@ -143,6 +143,5 @@ def _hit(page: Page, x: float, top: float, faces: FaceSet, hit: Hit) -> None:
         )  # fmt: skip
         mark(axes, hit.right, x=0.98, y=0.97, size=6.5)
     name = escaped(faces.label(row)) if row is not None else ""
-    value = number(hit.value)
-    page.text(x, top + FACE + 0.08, elided(name, 5.4, FACE - 0.26), size=5.4, ink="text2")
-    page.text(x + FACE, top + FACE + 0.08, value, size=5.4, ink="text3", ha="right")
+    page.text(x, top + FACE + 0.07, elided(name, 5.4, FACE + 0.08), size=5.4, ink="text2")
+    page.text(x, top + FACE + 0.15, number(hit.value), size=5.4, ink="text3")

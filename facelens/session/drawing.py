@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
     from facelens.images.faceset import FaceSet, Ids, Rows
+    from facelens.images.protocol import Pairs
     from facelens.session.ground import Ground
     from facelens.session.matching import Pair, Searched
     from facelens.session.training import Run
@@ -48,8 +49,9 @@ CONFIDENCE = (
     "maps", "distributions", "attributes", "attribute curves", "correlation", "single parts", "recall", "jury",
 )  # fmt: skip
 LEARNERS = ("specialists", "table", "dimensions", "groups")
-MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table")
+MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table", "pairs")
 SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
+PUBLISHED = (0.0, 0.3, 0.5, 0.7, 1.0)  # alphas
 UPGRADE = (
     "matrix", "gains", "sequence", "table", "directions", "compactness", "flips", "backfill", "same people", "map",
 )  # fmt: skip
@@ -268,6 +270,7 @@ def draw_match(
     other: Pair | None = None,
     sweep: Sweep | None = None,
     ground: Ground | None = None,
+    pairs: Pairs | None = None,
     cut: float = 0.02,
     patch: Patch | None = None,
     which: Sequence[str] = MATCH,
@@ -278,9 +281,11 @@ def draw_match(
 
     `query`, `name` and `queries` say who is searched for, see `matched.Subject`. `other` is the
     nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`. `ground`
-    is where was searched: sheets search there for the same face, painted otherwise or weighed in other ways.
+    is where was searched: sheets search there for the same face, painted otherwise or weighed in other ways. `pairs`
+    are those that a test lists.
     """
     from facelens.figures import reranking, retrieved, transport, weighing
+    from facelens.session import deciding
     from facelens.session.match_sheets import Sheets
     from facelens.session.matched import Subject, first_face
 
@@ -307,7 +312,17 @@ def draw_match(
             return weighing.draw_flows(weighed, plan=plan, told=subject.told)
         return weighing.draw_weights(sheets.by_occlusion(face, tick=part), plan=plan, told=subject.told)
 
+    def verified(tick: Tick) -> Figure:
+        if ground is None or pairs is None:
+            raise InputError(tr("No test with pairs is open."), hint=tr("Read a list of pairs in Evaluation first."))
+        alphas = sorted({*PUBLISHED, max(plan.alpha, 0.0)})
+        found = deciding.verify(ground, pairs, plan, alphas=(*alphas, -1.0), tick=tick)
+        grid = pair.found.grid if pair is not None else plan.grid
+        return reranking.draw_verified(found, plan=plan, told=subject.whose(grid))
+
     def figure(which: str, tick: Tick) -> Figure:
+        if which == "pairs":
+            return verified(tick)
         if which in SWEPT:
             if sweep is None:
                 raise InputError(tr("All queries are not searched for yet."), hint=tr("Search for all faces first."))

@@ -80,14 +80,15 @@ class Subject:
     def told(self) -> list[str]:
         """Gallery, model, grid, how was searched."""
         assert self.searched is not None
-        return [*self._whose(self.searched.found.grid), self.how]
+        return [*self.whose(self.searched.found.grid), self.how]
 
     def swept(self, sweep: Sweep, grid: tuple[int, int] | None) -> list[str]:
         """The same of many queries."""
         of = [] if self.queries is None else [tr("queries of {name}", name=name_of(self.queries.name))]
-        return [*self._whose(grid), *of, queries_title(sweep)]
+        return [*self.whose(grid), *of, queries_title(sweep)]
 
-    def _whose(self, grid: tuple[int, int] | None) -> list[str]:
+    def whose(self, grid: tuple[int, int] | None) -> list[str]:
+        """Gallery, model, grid where it is known."""
         told = [name_of(self.faces.name), name_of(self.plan.model)]
         return told if grid is None else [*told, grid_words(grid)]
 

@@ -11,6 +11,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
+from facelens.analyses.decisions import Verified
+from facelens.analyses.measure import Measure
+from facelens.analyses.verification import Accuracy
 from facelens.errors import InputError
 from facelens.figures import reranking, retrieved, swept, weighing
 from facelens.figures.retrieved import Block, Hit
@@ -21,6 +24,7 @@ from facelens.images.faceset import FaceSet
 from facelens.session.drawing import draw_match
 from facelens.session.matched import Subject
 from tests.figures.matched import PLAN, make_faces, make_pair, make_searched, make_sweep
+from tests.figures.test_charts import verified
 from tests.figures.test_confidence import inside, texts
 from tests.figures.test_transport import marks, pictures
 
@@ -173,3 +177,24 @@ def test_sheets_need_to_know_where_was_searched(faces: FaceSet, tmp_path: Path) 
             draw_match(tmp_path / "m.svg", faces, searched, pair, plan=PLAN, query=query, which=(name,))
     (one,) = draw_match(tmp_path / "t.svg", faces, None, None, plan=PLAN, sweep=make_sweep(faces), which=("table",))
     assert "Stage 1: cosine" in one.read_text()
+
+
+def test_listed_pairs_at_each_share_of_the_patches(subject: Subject) -> None:
+    found = [
+        replace(verified(), best=Accuracy("best", Measure(0.9 + i / 100, 0.88, 0.95), 0.4), folds=folds)
+        for i, folds in enumerate((Accuracy("folds", Measure(0.87), 0.4), None, None))
+    ]
+    made = Verified((0.0, 0.5, -1.0), tuple(found), "apc", "exact")
+    figure = reranking.draw_verified(made, plan=PLAN, told=subject.whose((2, 2)))
+    said = texts(figure)
+    assert [one for one in said if one in ("cosine alone (α 0)", "α 0.50", "plain sum")] == [
+        "cosine alone (α 0)", "α 0.50", "plain sum",
+    ]  # fmt: skip
+    assert {"0.900 [0.880, 0.950]", "0.910 [0.880, 0.950]", "0.870", "0.012 [0.010, 0.014]"} <= set(said)
+    assert any(one.startswith("n/a: the list has") for one in said)
+    assert any("5,000 genuine, 1,000,000 impostor pairs" in one and "weights APC" in one for one in said)
+    bold = {t.get_text(): t.get_fontweight() for t in figure.texts}
+    assert bold["α 0.50"] == "bold" and bold["plain sum"] == "normal"
+    inside(figure)
+    with pytest.raises(InputError, match="No pair"):
+        reranking.draw_verified(replace(made, alphas=(), found=()), plan=PLAN, told=[])

@@ -15,6 +15,7 @@ from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import blended, order
 from facelens.errors import InputError
 from facelens.images.occlusion import Occlusion
+from facelens.images.protocol import Pairs
 from facelens.session import ground, matching
 from facelens.session.drawing import draw_match
 from facelens.session.match_sheets import Sheets
@@ -118,3 +119,17 @@ def test_the_same_sheets_twice(world: World, tmp_path: Path) -> None:
     for one, two in zip(*written, strict=True):
         assert one.read_bytes() == two.read_bytes()
     assert len(written[0]) == 4
+
+
+def test_listed_pairs(world: World, tmp_path: Path) -> None:
+    made, codes = sheets(world), world.faces.identity.codes
+    rows = np.array([(0, 1), (0, 4), (2, 1), (5, 6), (8, 9), (8, 3)])
+    listed = Pairs(rows, codes[rows[:, 0]] == codes[rows[:, 1]], np.zeros(len(rows), np.int32))
+    given: dict[str, Any] = {"plan": PLAN, "query": made.face, "ground": made.ground, "which": ("pairs",)}
+    (one,) = draw_match(tmp_path / "p.svg", world.faces, made.searched, None, pairs=listed, **given)
+    text = one.read_text()
+    right = int(listed.same.sum())
+    assert f"{right} genuine, {len(rows) - right} impostor pairs" in text
+    assert [alpha in text for alpha in ("α 0.30", "α 0.50", "α 0.70", "α 1.00", "plain sum")] == [True] * 5
+    with pytest.raises(InputError, match="No test with pairs"):
+        draw_match(tmp_path / "q.svg", world.faces, made.searched, None, **given)
