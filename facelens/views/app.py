@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QtMsgType, QTimer, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from facelens.errors import NoDisplay
@@ -19,6 +19,7 @@ from facelens.views.main_window import MainWindow
 from facelens.views.tidying import Tidying
 from facelens.words import tr
 
+SOON = 800  # ms after the first paint
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,
@@ -57,11 +58,17 @@ def run(*, gallery: Path | None = None, sample: bool = False) -> int:
     elif sample:
         window.after_paint(window.opening.sample)
     window.after_paint(window.keeping.offer)
+    window.after_paint(lambda: QTimer.singleShot(SOON, window, load_charts))
     window.show()
     try:
         return app.exec()
     finally:
         restore()
+
+
+def load_charts() -> None:
+    """Ahead of the first page that draws: half of the time it takes is pyqtgraph's import."""
+    import facelens.views.plots  # noqa: F401
 
 
 def _check_display() -> None:

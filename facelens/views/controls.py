@@ -38,6 +38,7 @@ from PySide6.QtWidgets import (
     QToolButton,
     QVBoxLayout,
     QWidget,
+    QWidgetItem,
 )
 from shiboken6 import isValid
 
@@ -299,6 +300,10 @@ class FlowLayout(QLayout):
         self._items: list[QLayoutItem] = []
         self._gap = gap
         self.setContentsMargins(0, 0, 0, 0)
+
+    def addWidget(self, widget: QWidget) -> None:
+        self.addChildWidget(widget)
+        self.addItem(QWidgetItem(widget))  # one of ours: it knows when Qt deletes it, see `tidying.forget_items`
 
     def addItem(self, item: QLayoutItem) -> None:
         self._items.append(item)

@@ -30,6 +30,7 @@ from facelens.views.bridge import Bridge
 from facelens.views.main_window import MainWindow
 from facelens.views.panel import Desk, Panel
 from facelens.views.thumbnails import Thumbnails
+from facelens.views.tidying import forget_items
 
 PATIENCE = 60.0  # seconds; only a hanging test ever waits as long
 PEOPLE = ("Ada_Byron", "Bo_Chen", "Cy_Diaz", "Di_Eng")
@@ -195,6 +196,7 @@ def tidy(swept: None) -> Iterator[None]:
     """
     gc.disable()
     gc.freeze()
+    forget_items()
     yield
     gc.enable()
 
