@@ -32,30 +32,31 @@ def add(commands: Commands) -> None:
         "--words", action="store_true", help=tr("under pseudonyms: notes, and names of tags and subsets, as written")
     )
     command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
+    work.trust_argument(command)
     work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from facelens.session import collecting, gathering
-    from facelens.session.settings import Settings
+    from facelens.session import archive, collecting
 
     if arguments.out.suffix.lower() != ".zip":
         raise InputError(
             tr("{name} is no zip.", name=escaped(arguments.out.name)), hint=tr("Give a name that ends in .zip.")
         )
-    gathered = gathering.gather(
-        arguments.workspace,
-        cache=stores.store_root(arguments.root),
-        recent=[one.path for one in Settings.load().recent],
+    collection, notes = collecting.Collection.of_file(
+        archive.read(arguments.workspace),
+        root=stores.store_root(arguments.root),
+        trusted=arguments.trust,
+        tick=work.Line(tr("Opening")),
     )
     choice = collecting.Choice(
         arguments.pictures, arguments.vectors, arguments.models, arguments.words, work.guise(arguments)
     )
     done = work.apart(
-        collecting.collect, gathered.collection, arguments.out.absolute(), choice, tick=work.Line(tr("Collecting"))
+        collecting.collect, collection, arguments.out.absolute(), choice, tick=work.Line(tr("Collecting"))
     )
-    for line in (*gathered.notes, *done.said):
+    for line in (*notes, *done.said):
         print(line)
     print(tr("Written to {path}, {size} bytes.", path=escaped(str(arguments.out)), size=done.size))
     return 0

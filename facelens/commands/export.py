@@ -12,7 +12,7 @@ from facelens.words import tr
 if TYPE_CHECKING:
     from facelens.analyses.projection import Projection
     from facelens.commands import Commands
-    from facelens.session.saved import Saved
+    from facelens.session.exporting import Exportable
 
 EXAMPLES = (
     "facelens export STORE --out faces.parquet --map umap",
@@ -65,6 +65,7 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--scores", type=Path, action="append", default=[], metavar="FILE", help=tr("table of columns; again for more")
     )
+    work.trust_argument(command)
     work.disguise_arguments(command)
     command.set_defaults(run=run)
 
@@ -95,30 +96,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _opened(arguments: argparse.Namespace) -> Saved:
+def _opened(arguments: argparse.Namespace) -> Exportable:
     """The faces and vectors, of a store or of a workspace."""
     import numpy as np
 
     from facelens.analyses.plan import ProjectionPlan
     from facelens.images import quality
-    from facelens.session import archive, saved, vectors
+    from facelens.session import archive, exporting, vectors
     from facelens.words import escaped
 
     cache = stores.store_root(arguments.root)
     if Path(arguments.store).suffix == archive.SUFFIX:
-        found = saved.opened(Path(arguments.store), cache=cache, model=arguments.model, gallery=arguments.gallery)
+        given = {"model": arguments.model, "gallery": arguments.gallery, "trusted": arguments.trust}
+        found = exporting.of_file(Path(arguments.store), root=cache, **given, tick=work.Line(tr("Opening")))
     else:
         opened = vectors.open_stores([arguments.store], cache=cache, gallery=arguments.gallery)
         nobody = np.zeros(0, np.int64)
-        found = saved.Saved(opened.faces, opened.features[0], nobody, ProjectionPlan(), opened.notes)
+        found = exporting.Exportable(opened.faces, opened.features[0], nobody, ProjectionPlan(), opened.notes)
     faces, notes = found.faces, list(found.notes)
     for path in arguments.scores:
         faces, joined = quality.joined(faces, quality.read(path))
         notes += [f"{escaped(path.name)}: {joined.sentence()}", *joined.notes]
-    return saved.Saved(faces, found.features, found.excluded, found.plan, tuple(notes))
+    return exporting.Exportable(faces, found.features, found.excluded, found.plan, tuple(notes))
 
 
-def _map(found: Saved, method: str | None) -> Projection | None:
+def _map(found: Exportable, method: str | None) -> Projection | None:
     """The map that is asked for, else one that was made before."""
     from dataclasses import replace
 

@@ -28,9 +28,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--width", type=values.above, metavar="INCHES", help=tr("(default: as it was)"))
     command.add_argument("--dpi", type=values.count, help=tr("of PNG, and of pictures in SVG and PDF"))
     command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
-    command.add_argument(
-        "--trust", action="store_true", help=tr("open what the recipe names wherever it lies: you know who made it")
-    )
+    work.trust_argument(command)
     command.add_argument(
         "--strict", action="store_true", help=tr("draw nothing where the data is not what it was")
     )

@@ -12,7 +12,11 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.commands import Commands
 
-EXAMPLES = ("facelens report work.facelens --out report", "facelens report work.facelens --out report --only upgrade")
+EXAMPLES = (
+    "facelens report work.facelens --out report",
+    "facelens report work.facelens --out report --only upgrade",
+    "facelens report work.facelens --out report --pseudonyms --blur",
+)
 
 
 def add(commands: Commands) -> None:
@@ -28,9 +32,8 @@ def add(commands: Commands) -> None:
         "--with-sweep", action="store_true", help=tr("search for every face by its patches; takes minutes")
     )
     command.add_argument("--store", dest="root", type=Path, metavar="DIR", help=tr("where vectors are kept"))
-    command.add_argument(
-        "--trust", action="store_true", help=tr("open what the file names wherever it lies: you know who made it")
-    )
+    work.trust_argument(command)
+    work.disguise_arguments(command)
     command.set_defaults(run=run)
 
 
@@ -38,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from functools import partial
 
     from facelens.session import archive, replay, report, report_folder, tasks
+    from facelens.session.outgoing import Sentences, outgoing
 
     only = [name.strip() for name in arguments.only.split(",") if name.strip()]
     report.chosen(only)
@@ -50,11 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
         check=partial(work.apart, tasks.check_gallery),
         tick=work.Line(tr("Opening")),
     )
-    for line in (*opened.changed, *opened.notes):
+    guise = work.one_guise(arguments)  # what is printed and what is written have the same pseudonyms
+    _, told = outgoing(guise, opened.workspace.faces, Sentences((*opened.changed, *opened.notes)))
+    for line in told.lines:
         print(line)
     page = report.write(
         arguments.out, opened.workspace, only=only, sweep=arguments.with_sweep, notes=opened.changed,
-        tick=work.Line(tr("Reporting")),
+        guise=guise, tick=work.Line(tr("Reporting")),
     )  # fmt: skip
     print(tr("Report: {path}", path=escaped(str(page))))
     return 0

@@ -53,12 +53,28 @@ def disguise_arguments(command: argparse.ArgumentParser, *, pictures: bool = Tru
     )
 
 
+def trust_argument(command: argparse.ArgumentParser) -> None:
+    """For commands that open what a file names."""
+    command.add_argument(
+        "--trust", action="store_true", help=tr("open what the file names wherever it lies: you know who made it")
+    )
+
+
 def guise(arguments: argparse.Namespace) -> Guise:
     """What is to be hidden."""
     from facelens.images.disguise import Guise
 
     blur = getattr(arguments, "blur", False)
     return Guise(arguments.pseudonyms, blur, arguments.key, tuple(arguments.keep))
+
+
+def one_guise(arguments: argparse.Namespace) -> Guise:
+    """The same for what goes out piece by piece: where no key is given, one is drawn for all of it."""
+    import secrets
+    from dataclasses import replace
+
+    hidden = guise(arguments)
+    return replace(hidden, key=hidden.key or secrets.token_hex(32))
 
 
 def outgoing(arguments: argparse.Namespace, *values: Any) -> tuple[Any, ...]:

@@ -846,6 +846,37 @@ def _reopened(root: Path, name: str, ids: Ids, wanted: str) -> FeatureSet:
 # All stores
 
 
+def follow(faces: FaceSet, root: Path, old: str, new: str, *, tick: Tick = silent) -> None:
+    """Bring vectors to where a gallery lies now, from the store `old` of where it lay: of pictures that are the same.
+
+    `new` is what the store of the same model is called for these faces; of another model nothing is taken. The old
+    store stays, for the gallery may have been copied.
+    """
+    try:
+        _check_name(old)
+        before = Store.open(root, old)
+    except (InputError, ValueError):
+        return
+    weights = str(before.manifest["weights"])
+    if before.imported is not None or fingerprint(faces, weights=weights, card=before.card) != new:
+        return
+    keys = picture_keys(faces)
+    found = before.features(faces)
+    if not len(found):
+        return
+    kept = Store.create(
+        root, new, card=before.card, weights=weights, gallery=faces.name, dimensions=before.dimensions,
+        parts=before.parts, opened=faces.opened, file=Path(before.file) if before.file else None,
+    )  # fmt: skip
+    states = keys[faces.rows_of(found.ids)]
+    with kept.writer(total=len(found)) as writer:
+        for start in range(0, len(found), FLUSH_ROWS):
+            tick(start, len(found), "")
+            some = slice(start, start + FLUSH_ROWS)
+            sure = found.confidence[some] if found.confidence is not None else None
+            writer.append(found.ids[some], found.vectors[some], confidence=sure, keys=states[some])
+
+
 def stores(root: Path) -> list[StoreInfo]:
     """What is cached under `root`, the latest first. Looks at names and manifests only."""
     found = []

@@ -13,7 +13,6 @@ from facelens.figures import crossing_words as words
 from facelens.figures.charts import REFERENCE, SUBJECT, Limits, Plot
 from facelens.figures.crossing import told
 from facelens.figures.labels import Box
-from facelens.figures.page import lines
 from facelens.figures.scales import Array, ticks
 from facelens.figures.style import INK, style
 from facelens.figures.uncertainty import Names, name_curves
@@ -49,6 +48,9 @@ def draw_backfill(
             Limits((0.0, 1.0), (max(low - 0.08 * span, 0.0), min(high + 0.12 * span, 1.0)), 0.0), "linear", "linear",
             size=(5.6, 3.2),
         )  # fmt: skip
+        if share is not None:  # what the line means stands over all curves
+            bottom, top = plot.axes.get_ylim()
+            plot.axes.set_ylim(bottom, top + 0.16 * (top - bottom))
         marks = ticks("linear", 0.0, 1.0, room=5)
         plot.axes.xaxis.set_ticks([p for p, _ in marks], [tr("{share} %", share=number(100 * p, 0)) for p, _ in marks])
         plot.axes.fill_between(filled.shares, lower, upper, color=INK["accent"], alpha=0.16, linewidth=0, zorder=2)
@@ -63,9 +65,9 @@ def draw_backfill(
         curves.append(_whole(plot, front, filled, task))
         taken: list[Box] = _decision(plot, filled, front, task, share) if share is not None else []
         name_curves(plot, curves, taken)
-        room = 5.4
         said = told(found, gallery, resamples=min(plan.resamples, DRAWS))
-        plot.caption(lines([*said, tr("band: {name}", name=words.order_name(front.name))], room)[:2])
+        said.append(tr("band: {name}", name=words.order_name(front.name)))
+        plot.caption([" · ".join(said[:3]), " · ".join(said[3:])])
         return plot.figure
 
 
@@ -81,7 +83,7 @@ def _whole(plot: Plot, front: Order, filled: Backfill, task: str) -> tuple[Array
 def _decision(plot: Plot, filled: Backfill, front: Order, task: str, share: float) -> list[Box]:
     step = int(np.abs(filled.shares - share).argmin())
     x, value = float(filled.shares[step]), float(front.value[task][step])
-    title = tr("{share} % reaches {value}", share=number(100 * x, 0), value=number(value, words.decimals(value)))
+    title = tr("{share} % reaches {value}", share=number(100 * x, 0), value=number(value, 4))
     plot.decision(x, title, words.order_name(front.name))
     plot.axes.plot(x, value, "o", color=INK["text"], markersize=5, markeredgecolor=INK["base"], zorder=7)
     wide = plot.axes.get_position().width * plot.figure.get_size_inches()[0] * 72

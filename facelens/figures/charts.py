@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUBJECT, REFERENCE, EDGE = 1.7, 1.1, 1.1  # points; 2.2, 1.5 and 1.4 pixels on the screen
+LINE = 0.115  # inches of a line of the caption
 RANKS = 20  # most ranks drawn; a point each with its whisker
 NAME = 36  # letters of a name on a line of the legend
 FLOORS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -239,7 +240,7 @@ def cmc(evaluation: Evaluation) -> Figure:
                 _band(found.cmc_low[:n], found.cmc_high[:n], found.cmc[:n]),
                 _label(side, report, head),
             )
-        plot.legend(handles)
+        plot.legend(handles, loc="lower right")  # what is found grows with the rank, and "best" sees no whiskers
         plot.caption(_searches_lines(evaluation, reports))
         return plot.figure
 
@@ -296,7 +297,9 @@ def operating_points(evaluation: Evaluation) -> Figure:
     targets = sorted({t for points in by_side for t in points}, reverse=True)
     widths = [0.95, *(1.75 for _ in reports), *([1.85] if evaluation.paired is not None else []), 0.95, 1.2]
     row, wide = 0.25, sum(widths) + 0.2
-    high = row * (len(targets) + 1) + 0.5
+    told = " · ".join(_pairs_lines(evaluation, reports)).split(" · ")
+    caption = page.lines(told, wide - 0.2, size=6.5)
+    high = row * (len(targets) + 1) + 0.38 + LINE * len(caption)
     with style():
         figure = Figure(figsize=(wide, high))
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -338,8 +341,8 @@ def operating_points(evaluation: Evaluation) -> Figure:
             texts += [(shown, INK["text"]), (f"{p.false_matches:,}" if p is not None else tr("n/a"), INK["text"])]
             for i, (text, ink) in enumerate(texts):
                 _cell(axes, text, ends[i + 1] - 0.06, middle, i + 1, ink)
-        caption = page.elided(" · ".join(_pairs_lines(evaluation, reports)), 6.5, wide - 0.2)
-        axes.text(0.1, high - 0.14, caption, color=INK["text3"], fontsize=6.5, va="center")
+        for i, line in enumerate(reversed(caption)):
+            axes.text(0.1, high - 0.14 - i * LINE, line, color=INK["text3"], fontsize=6.5, va="center")
         return figure
 
 
@@ -396,7 +399,7 @@ def _pairs_lines(evaluation: Evaluation, reports: Sequence[tuple[str, Report]]) 
     v = reports[-1][1].verification
     assert v is not None
     pairs = tr("{g} genuine, {i} impostor pairs", g=v.n_genuine, i=v.n_impostor)
-    rule = tr("TAR rule {rule}", rule=v.rule)
+    rule = tr("TAR rule {rule}", rule=v.rule.upper() if v.rule in ("roc", "nist", "pfe") else v.rule)
     told = [escaped(evaluation.gallery), escaped(evaluation.protocol), pairs]
     return " · ".join(told), f"{rule} · {_resampled(v)}"
 
@@ -561,7 +564,7 @@ class Plot:
                 zorder=5,
             )
         )
-        if (ends[1] - ends[0]) / (self.high - self.low) > 0.035:
+        if (ends[1] - ends[0]) / (self.high - self.low) > 0.028:
             self.axes.text(
                 float(ends.mean()), bottom + 0.04 * (top - bottom), reason, rotation=90, ha="center", va="bottom",
                 fontsize=6.5, color=INK["text2"], zorder=6,
@@ -591,15 +594,32 @@ class Plot:
                 0.5, 0.5, text, transform=self.axes.transAxes, ha="center", va="center", color=INK["text3"], wrap=True
             )
 
-    def legend(self, handles: Sequence[Any]) -> None:
+    def legend(self, handles: Sequence[Any], *, loc: Literal["best", "lower right"] = "best") -> None:
         if handles:
             self.axes.legend(
-                handles=list(reversed(handles)), loc="best", fontsize=7, handlelength=2.6,
+                handles=list(reversed(handles)), loc=loc, fontsize=7, handlelength=2.6,
                 labelcolor=INK["text"], facecolor=INK["base"], edgecolor="none", framealpha=0.85, borderaxespad=0.8,
             )  # fmt: skip
 
     def caption(self, lines: Sequence[str]) -> None:
-        """Under the axes, a line each; one that is too long for the page is cut."""
+        """Under the axes, a line each; for what is too long for a line the page grows. Comes last."""
+        broken = [short for line in lines for short in page.lines(line.split(" · "), self._size[0] - 0.16)]
+        self._grow(LINE * (len(broken) - len(lines)))
         wide, high = self._size
-        text = "\n".join(page.elided(line, 6, wide - 0.16) for line in lines)
-        self.figure.text(0.08 / wide, 0.05 / high, text, fontsize=6, color=INK["text3"], va="bottom", linespacing=1.35)
+        look: dict[str, Any] = {"fontsize": 6, "color": INK["text3"], "va": "bottom", "linespacing": 1.35}
+        self.figure.text(0.08 / wide, 0.05 / high, "\n".join(broken), **look)
+
+    def _grow(self, more: float) -> None:
+        """So many inches below; all that is there stays as far from the upper edge, and as large."""
+        if not more:
+            return
+        (wide, high), now = self._size, self._size[1] + more
+        self._size = wide, now
+        self.figure.set_size_inches(wide, now)
+        left, bottom, across, tall = self.axes.get_position().bounds
+        self.axes.set_position((left, (bottom * high + more) / now, across, tall * high / now))
+        for text in self.figure.texts:
+            text.set_y((text.get_position()[1] * high + more) / now)
+        for box in self.figure.patches:
+            if box is not self.figure.patch:
+                box.set(y=(box.get_y() * high + more) / now, height=box.get_height() * high / now)  # type: ignore[attr-defined]

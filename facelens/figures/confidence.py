@@ -6,6 +6,7 @@ Every figure names gallery, model, what its parts are and N; one scale of colour
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ ACROSS = 5  # faces with their maps in a row
 COLUMNS = 16  # distributions in a row
 EACH = 3  # faces at either end of a part
 LISTED = 12  # parts that a caption counts up
+LINES = 24  # faces of a matrix
+NUMBERED = 24  # parts up to which all of a matrix are numbered
 SIDE, GAP, ROW = 0.66, 0.14, 0.92  # inches: a face and its map, between two of them, a row
 
 
@@ -158,6 +161,51 @@ def _cells_words(layout: Layout, values: NDArray[np.floating]) -> list[str]:
     if np.isnan(values).any():
         told.append(tr("hatched: no value"))
     return told
+
+
+# Faces x parts
+
+
+def draw_matrix(
+    faces: FaceSet, parts: Parts, *, shown: str, ids: Ids | None = None, columns: Sequence[int] = (), by: str = "mean",
+    descending: bool = True, model: str = "", tick: Tick = silent,
+) -> Figure:  # fmt: skip
+    """A row for each of the faces `ids`, which are the first when sorted `by` "face", "mean" or the number of a part;
+    without them those of the highest mean. A cell for each part, in the order of `columns`."""
+    values, spread, said = _of(parts, shown)
+    mean, K = means(values), parts.layout.parts
+    places = parts.rows_of(ids) if ids is not None else np.argsort(-mean, kind="stable")
+    places = places[:LINES]
+    order = [*columns] if sorted(columns) == [*range(K)] else [*range(K)]
+    line, left, cell = 0.25, 1.62, min(max(4.6 / K, 0.09), 0.3)
+    with style():
+        page = Page(max(left + K * cell + 0.66, 5.0), HEAD + 0.2 + len(places) * line + 0.56)
+        page.head(tr("Faces and parts: {title}", title=said.title), Subject.of(faces, parts, model).told)
+        for at, k in enumerate(order):
+            if K <= NUMBERED or not k % 8:
+                bold = "bold" if by == str(k) else "normal"
+                x = left + (at + 0.5) * cell
+                page.text(x, HEAD + 0.1, str(k + 1), size=6, ink="text2", ha="center", fontweight=bold)
+        page.text(left + K * cell + 0.5, HEAD + 0.1, tr("mean"), size=6, ink="text3", ha="right")
+        for i, place in enumerate(places.tolist()):
+            tick(i, len(places), tr("Drawing"))
+            down, row = HEAD + 0.2 + i * line, faces.row_of(int(parts.ids[place]))
+            page.face(MARGIN, down + 0.015, line - 0.03, faces, row, pixels=56)
+            name = escaped(faces.label(row)) if row is not None else ""
+            shorter = elided(name, 6.5, left - line - 0.24)
+            page.text(MARGIN + line + 0.04, down + line / 2, shorter, size=6.5, ink="text2")
+            page.text(left + K * cell + 0.5, down + line / 2, said.value(float(mean[place])), size=6.5, ha="right")
+        limits, cells = (spread.low, spread.high), values[places][:, order].astype(np.float64)
+        page.cells(left, HEAD + 0.2, (K * cell, len(places) * line), cells, limits, gap=0.8)
+        _scale(page, MARGIN, page.height - 0.38, spread, said)
+        which = said.highest if descending else said.lowest
+        part = part_name(parts.layout, int(by)) if by.isdecimal() and int(by) < K else tr("mean")
+        words = tr("sorted by name") if by == "face" else tr("sorted by {what}, {which} first", what=part, which=which)
+        told = [words, tr("the first {n} of {total}", n=len(places), total=len(parts.ids))]
+        told += [tr("hatched: no value")] if np.isnan(values[places]).any() else []
+        page.foot([*told, tr("one scale for all faces, from p1 to p99")])
+        tick(len(places), len(places))
+        return page.figure
 
 
 # Distributions

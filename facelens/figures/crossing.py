@@ -5,6 +5,7 @@ Every figure names gallery, old and new model, what was measured, N and how its 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from facelens.analyses.crossing import SELF, Bound, CrossTest, Gain, Matrix
@@ -13,7 +14,7 @@ from facelens.analyses.upgrade import Upgrade
 from facelens.errors import InputError
 from facelens.figures import crossing_words as words
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark, readable, undefined, wrapped
-from facelens.figures.rails import GAP, NAMES, RAIL, Rails, reach
+from facelens.figures.rails import GAP, NAMES, RAIL, VALUES, Rails, reach, room_for
 from facelens.figures.style import INK, style
 from facelens.words import escaped, number, plural, tr
 
@@ -55,7 +56,7 @@ def draw_matrix(found: Upgrade, *, gallery: str = "", task: str = "") -> Figure:
     left, top = MARGIN + SIDE, HEAD + 0.52
     width = max(left + n * CELL + MARGIN, 5.0)
     foot = [tr("frame: what the verdict speaks of"), tr("chance: no better than guessing")]
-    foot += wrapped(_mapped(matrix), width - 2 * MARGIN)
+    foot += wrapped([*_untested(matrix, task), *_mapped(matrix)], width - 2 * MARGIN)
     with style():
         page = Page(width, top + n * TALL + 0.2 + LINE * len(lines(foot, width - 2 * MARGIN)))
         title = tr("Cross-test: {asked}, higher is better", asked=words.asked(plan, task))
@@ -79,6 +80,14 @@ def draw_matrix(found: Upgrade, *, gallery: str = "", task: str = "") -> Figure:
         _frame(axes, *(matrix.models.index(name) for name in (plan.old, plan.new)))
         page.foot(foot)
         return page.figure
+
+
+def _untested(matrix: Matrix, task: str) -> list[str]:
+    """Why cells have no value; of two models once."""
+    tests = [matrix.test(query, gallery) for query in matrix.models for gallery in matrix.models]
+    whys = [one.measure(task).why for one in tests if one is not None]
+    same = {frozenset(re.findall(r"[\w.]+", why)): why for why in reversed(whys) if why}
+    return [tr("n/a: {why}", why=why.removesuffix(".")) for why in reversed(same.values())]
 
 
 def _mapped(matrix: Matrix) -> list[str]:
@@ -197,14 +206,16 @@ def draw_sequence(found: Upgrade, *, gallery: str = "", task: str = "") -> Figur
         tr("the diamond should lie between the other two"),
     ]
     with style():
+        said = [words.bound_words(plan, one) for one in bounds]
+        values = room_for(said, 6.5, least=VALUES, most=3.4)
         rails = Rails(
             tr("Sequence: {asked}, higher is better", asked=words.asked(plan, task)),
-            told(found, gallery, resamples=plan.resamples), len(bounds), limits, foot, row=0.46,
+            told(found, gallery, resamples=plan.resamples), len(bounds), limits, foot, row=0.46, values=values,
         )  # fmt: skip
         rails.rates()
         for i, (bound, row) in enumerate(zip(bounds, tests)):
             under = tr("→ {high}", high=escaped(bound.high))
-            rails.write(i, escaped(bound.low), words.bound_words(plan, bound), indent=0.16, under=under)
+            rails.write(i, escaped(bound.low), said[i], indent=0.16, under=under)
             if bound.above.defined and bound.below.defined:
                 place = NAMES + MARGIN + RAIL + GAP, rails.middle(i) - 0.06
                 mark(rails.page.bare(*place, 0.12, 0.12), bound.holds, x=0.5, y=0.5)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from facelens.analyses.cross_errors import CrossErrors
 from facelens.analyses.crossing import SELF, Bound, CrossTest, Gain, Matrix
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.plan import UpgradePlan
-from facelens.words import escaped, number, tr
+from facelens.words import escaped, number, plural, tr
 
 FAR = (-120.0, 220.0)  # per cent: the axis of gains never goes farther
 
@@ -41,6 +42,22 @@ def asked(plan: UpgradePlan, task: str = "") -> str:
 def direction_name(direction: str) -> str:
     """In a word; none for one model on both sides."""
     return {"direct": tr("direct"), "backward": tr("backward"), "forward": tr("forward")}.get(direction, "")
+
+
+def errors_title(plan: UpgradePlan, found: CrossErrors) -> str:
+    """What one test gets wrong: "new/old, direct: 12 pairs missed, 3 false matches at 0.412"."""
+    many = ("{n} search missed", "{n} searches missed"), ("{n} false alarm", "{n} false alarms")
+    pairs = ("{n} pair missed", "{n} pairs missed"), ("{n} false match", "{n} false matches")
+    missed, accepted = pairs if found.task == "1:1" else many
+    at = "" if found.threshold is None else tr(" at {t}", t=number(found.threshold, 3))
+    name = tested(plan, found.query, found.gallery, found.direction)
+    return f"{name}: {plural(found.missed, *missed)}, {plural(found.accepted, *accepted)}{at}"
+
+
+def tested(plan: UpgradePlan, query: str, gallery: str, direction: str) -> str:
+    """A test by name: "new/old, direct"."""
+    name, said = crossed(plan, query, gallery), direction_name(direction)
+    return f"{name}, {said}" if said else name
 
 
 def direction_words(direction: str) -> str:

@@ -16,7 +16,7 @@ from facelens.analyses.uncertainty import Size, Uncertainty, Update
 from facelens.errors import InputError
 from facelens.figures.charts import SUBJECT, Limits, Plot
 from facelens.figures.labels import Box
-from facelens.figures.rails import Rails, reach
+from facelens.figures.rails import Rails, reach, room_for
 from facelens.figures.refusal import asked
 from facelens.figures.scales import Array
 from facelens.figures.style import INK, style
@@ -161,6 +161,7 @@ def draw_scatter(
                 drawn = plot.axes.scatter(
                     x[these], sign * y[these], s=9 if marker == "o" else 14, c=INK[ink], marker=marker, alpha=alpha,
                     linewidths=0 if marker == "o" else 0.9, rasterized=int(both.sum()) > MANY, zorder=2 + (kind == 0),
+                    clip_on=False,  # the axes reach to the outermost faces, which are drawn whole
                     label=f"{tr(words)} {int(((kinds == kind) & both).sum()):,}",
                 )  # fmt: skip
             if right is not None and ((kinds == kind) & both).any():
@@ -261,22 +262,15 @@ def draw_members(found: Uncertainty, *, gallery: str = "") -> Figure:
     ]
     foot += [note] if (note := together_words(found).rstrip(".")) else []
     with style():
-        rails = Rails(
-            tr("Members of the ensemble: {what}", what=what),
-            told,
-            len(rows),
-            limits,
-            foot,
-            row=0.36,
-            above=0.14,
-            names=2.5,
-            values=1.5,
-        )
+        under = [_mapped(one.how, one.network, one.dimensions) for one in found.members]
+        names = room_for(under, 6, least=2.5, most=3.6)
+        title = tr("Members of the ensemble: {what}", what=what)
+        rails = Rails(title, told, len(rows), limits, foot, row=0.36, above=0.14, names=names, values=1.5)
         rails.rates()
         rails.head(tr("member"), tr("alone"))
         for i, one in enumerate(found.members):
             name = tr("{name} (best alone)", name=escaped(one.name)) if i == best else escaped(one.name)
-            rails.write(i, name, one.alone.text(3), bold=i == best, under=_mapped(one.how, one.network, one.dimensions))
+            rails.write(i, name, one.alone.text(3), bold=i == best, under=under[i])
             if one.how != "itself":
                 rails.point(one.raw, i + 0.22, INK["text3"], marker="x", filled=False)
             rails.point(one.alone, i, INK["accent"])
@@ -312,14 +306,16 @@ def draw_update(found: Update, *, gallery: str = "", far: float | None = None, f
         tr("95 % intervals, identities resampled"),
     ]
     with style():
-        rails = Rails(
-            tr("Query update, higher is better"), told, 2 * len(found.rows), limits, foot, names=2.2, values=1.5
-        )
+        said = [tr("{when}: queries of {name}", when=when, name=escaped(name))
+                for when, name in ((tr("before"), found.old), (tr("after"), found.new))]  # fmt: skip
+        names = room_for(said, 7, least=2.2, most=3.6, bold=True)
+        title = tr("Query update, higher is better")
+        rails = Rails(title, told, 2 * len(found.rows), limits, foot, names=names, values=1.5)
         rails.rates()
         for i, (what, before, after) in enumerate(found.rows):
             name = f"{what}  {_rate(what, far, fpir)}"
-            rails.write(2 * i, name, before.text(3), under=tr("before: queries of {name}", name=escaped(found.old)))
-            rails.write(2 * i + 1, tr("after: queries of {name}", name=escaped(found.new)), after.text(3), bold=True)
+            rails.write(2 * i, name, before.text(3), under=said[0])
+            rails.write(2 * i + 1, said[1], after.text(3), bold=True)
             rails.point(before, 2 * i, INK["A"], filled=False)
             rails.point(after, 2 * i + 1, INK["B"])
             if i:

@@ -1,14 +1,21 @@
-"""A sheet of flips: searches that were right with the old model and are wrong with the new one, then the reverse."""
+"""Sheets of an upgrade: searches that were right and are wrong now, then the reverse; pairs; errors of one test."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from facelens.analyses.flips import Flips
+import numpy as np
+from numpy.typing import NDArray
+
+from facelens.analyses.cross_errors import CrossErrors
+from facelens.analyses.flips import GAINED, LOST, Flips
 from facelens.analyses.measure import rate
 from facelens.analyses.upgrade import Upgrade
 from facelens.errors import InputError
 from facelens.figures.crossing import told
+from facelens.figures.crossing_words import errors_title
+from facelens.figures.listed import MOST as LISTED
+from facelens.figures.listed import Pair, draw_listed, pair_names
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet
@@ -93,3 +100,63 @@ def _card(page: Page, x: float, down: float, faces: FaceSet, flips: Flips, place
 
 def _badge(letter: str) -> dict[str, object]:
     return {"facecolor": INK[letter], "edgecolor": "none", "boxstyle": "square,pad=0.18"}
+
+
+def draw_flip_pairs(faces: FaceSet, found: Upgrade, *, tick: Tick = silent) -> Figure:
+    """Pairs of one person that only one of both models accepts: those that were lost, then those that were gained."""
+    flips = found.flips
+    if flips is None:
+        raise InputError(tr("What changed is not worked out, so there is nothing to draw."))
+    pairs = flips.pairs
+    lost, gained = (np.flatnonzero(pairs.change == way) for way in (LOST, GAINED))
+    if not len(pairs.first):
+        raise InputError(tr("No pair flipped, so there is nothing to draw."))
+    limits = flips.new_threshold - flips.old_threshold
+    moved = pairs.new - pairs.old - (limits if np.isfinite(limits) else 0.0)
+    cards = []
+    for place in (*lost[: _room(lost, gained)].tolist(), *gained[: _room(gained, lost)].tolist()):
+        kind, mark = (tr("lost"), "lost") if pairs.change[place] == LOST else (tr("gained"), "gained")
+        said = f"{number(pairs.old[place], 2)} → {number(pairs.new[place], 2)}"
+        cards.append(_listed(faces, int(pairs.first[place]), int(pairs.second[place]), kind, mark, moved[place], said))
+    title = tr("Pairs that flipped at FAR {far}: {lost} lost, {gained} gained", far=rate(flips.far),
+               lost=f"{len(lost):,}", gained=f"{len(gained):,}")  # fmt: skip
+    return draw_listed(
+        faces, cards, title=title, told=told(found, faces.name), total=len(pairs.first),
+        score=tr("old score → new score"), margin=tr("change of the score less that of the threshold"),
+        order=_shown(len(cards), len(pairs.first), tr("lost first")), tick=tick,
+    )  # fmt: skip
+
+
+def draw_errors(faces: FaceSet, found: Upgrade, errors: CrossErrors, *, tick: Tick = silent) -> Figure:
+    """What one test gets wrong: those of one person that it misses, then strangers that it accepts."""
+    if not len(errors.first):
+        raise InputError(tr("This test has no errors, so there is nothing to draw."))
+    one_to_one = errors.task == "1:1"
+    words = (tr("missed"), tr("false match") if one_to_one else tr("false alarm"))
+    missed, accepted = np.flatnonzero(errors.genuine), np.flatnonzero(~errors.genuine)
+    cards = []
+    for place in (*missed[: _room(missed, accepted)].tolist(), *accepted[: _room(accepted, missed)].tolist()):
+        first, second = int(errors.first[place]), int(errors.second[place])
+        said = number(float(errors.score[place]), 3)
+        kind = words[0 if errors.genuine[place] else 1]
+        cards.append(_listed(faces, first, second, kind, "wrong", errors.margin[place], said))
+    total = errors.missed + errors.accepted
+    return draw_listed(
+        faces, cards, title=errors_title(found.plan, errors), told=told(found, faces.name), total=total,
+        margin=tr("how far the score is from being right"), order=_shown(len(cards), total, tr("missed first")),
+        tick=tick,
+    )  # fmt: skip
+
+
+def _room(some: NDArray[np.int64], others: NDArray[np.int64]) -> int:
+    """How many of some are shown beside others: half of a page, or what the others leave free."""
+    return max(LISTED // 2, LISTED - len(others))
+
+
+def _shown(n: int, total: int, order: str) -> str:
+    return order if n == total else tr("{order}, {n} of {total}", order=order, n=n, total=f"{total:,}")
+
+
+def _listed(faces: FaceSet, first: int, second: int, kind: str, mark: str, margin: float, said: str) -> Pair:
+    rows = faces.row_of(first), faces.row_of(second)
+    return Pair(rows, pair_names(faces, *rows), kind, mark, np.nan, float(margin), tr("margin n/a"), said)

@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from facelens.analyses.divided import FAR_OFF, Clusters, Learners, Side
 from facelens.analyses.measure import Measure
 from facelens.errors import InputError
 from facelens.figures.charts import REFERENCE, SUBJECT
 from facelens.figures.confidence import name_of
-from facelens.figures.page import HATCH, HEAD, MARGIN, Page, elided
+from facelens.figures.page import HATCH, HEAD, MARGIN, Page, elided, undefined
 from facelens.figures.part_study import NUMBERED, chart, column_heads, marker_size, name_ends, recall_range, tight
-from facelens.figures.part_words import layout_words, part_name
+from facelens.figures.part_words import layout_words, part_name, part_word
 from facelens.figures.style import INK, style
 from facelens.images.faceset import FaceSet, Rows
 from facelens.progress import Tick, silent
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EACH = 10  # queries of a learner
+NOBODY = np.iinfo(np.int32).max  # rank where there is no other learner
 MOST = 16  # learners on a sheet of faces
 KS = 3  # curves of each model
-MARKERS = ("o", "s", "^")
+MARKERS = ("o", "s", "^", "D")
 
 
 def told(faces: FaceSet, found: Learners) -> list[str]:
@@ -46,34 +48,40 @@ def told(faces: FaceSet, found: Learners) -> list[str]:
 # Specialists
 
 
-def draw_specialists(faces: FaceSet, found: Learners, *, each: int = EACH, tick: Tick = silent) -> Figure:
-    """A row for each learner: queries that it alone finds at rank 1, and under each the face it found."""
+def draw_specialists(
+    faces: FaceSet, found: Learners, *, limit: int = 1, each: int = EACH, tick: Tick = silent
+) -> Figure:
+    """A row for each learner: queries that it alone finds at rank 1, all others beyond `limit`, and under each the face
+    it found."""
     K = min(found.own.layout.parts, MOST)
-    if not any(len(some) for some in found.specialists[:K]):
+    kept = [np.flatnonzero(~((best := others(found, k)) > 0) | (best > limit)) for k in range(K)]
+    if not any(len(some) for some in kept):
         raise InputError(tr("No learner finds a face that the others do not find, so there is nothing to draw."))
     side, left = 0.56, 1.34
-    tall = [1.42 if len(some) else 0.72 for some in found.specialists[:K]]
+    tall = [1.42 if len(some) else 0.72 for some in kept]
     with style():
         page = Page(max(left + each * (side + 0.06) + MARGIN, 5.0), HEAD + sum(tall) + 0.28)
         page.head(tr("Faces that one learner alone finds"), told(faces, found))
         for k in range(K):
             tick(k, K, tr("Drawing"))
-            top, chosen, ranks = HEAD + sum(tall[:k]), found.specialists[k], others(found, k)
+            top, ranks = HEAD + sum(tall[:k]), others(found, k)
             _learner(page, top, found, k, ranks)
-            if not len(chosen):
+            if not len(kept[k]):
                 page.text(left, top + 0.1, tr("none: others find all that it finds"), size=6.5, ink="text3")
-            for i, face in enumerate(chosen[:each].tolist()):
+            for i, place in enumerate(kept[k][:each].tolist()):
                 x = left + i * (side + 0.06)
-                page.face(x, top, side, faces, faces.row_of(int(face)))
-                if k < len(found.found) and i < len(found.found[k]):
-                    page.face(x, top + side + 0.03, side, faces, faces.row_of(int(found.found[k][i])))
-                if ranks[i]:
-                    text = tr("others {rank}", rank=int(ranks[i]))
+                page.face(x, top, side, faces, faces.row_of(int(found.specialists[k][place])))
+                if k < len(found.found) and place < len(found.found[k]):
+                    page.face(x, top + side + 0.03, side, faces, faces.row_of(int(found.found[k][place])))
+                if ranks[place]:
+                    text = tr("others {rank}", rank=int(ranks[place]))
                     page.text(x + side / 2, top + 2 * side + 0.11, text, size=5.4, ink="text3", ha="center")
         said = [
             tr("upper: query, lower: the face that the learner found"),
             tr("under them: the best rank at which any other learner finds the person"),
         ]
+        if limit > 1:
+            said.append(tr("all others beyond rank {n}", n=limit))
         if found.own.layout.parts > MOST:
             said.append(tr("the first {n} of {k} learners", n=MOST, k=found.own.layout.parts))
         page.foot(said)
@@ -146,16 +154,17 @@ def gains(found: Learners, at: int = 0) -> list[str]:
     return said
 
 
-def draw_table(faces: FaceSet, found: Learners) -> Figure:
-    """Recall of each learner alone beside the slices of the baseline."""
+def draw_table(faces: FaceSet, found: Learners, *, k: int = 1) -> Figure:
+    """Recall@k of each learner alone beside the slices of the baseline."""
+    at = found.ks.index(k) if k in found.ks else 0
     heads = ["", tr("dimensions"), escaped(found.own.model)]
     if found.baseline is not None:
         heads.append(escaped(found.baseline.model))
-    listed, line = rows(found), 0.21
+    listed, line = rows(found, at), 0.21
     ends = [1.5, 2.35, *(2.35 + 1.7 * (i + 1) for i in range(len(heads) - 2))]
     with style():
         page = Page(max(ends[-1] + MARGIN, 5.0), HEAD + 0.24 + len(listed) * line + 0.42)
-        page.head(tr("Recall@{k} of each learner alone, higher is better", k=found.ks[0]), told(faces, found))
+        page.head(tr("Recall@{k} of each learner alone, higher is better", k=found.ks[at]), told(faces, found))
         for i, (head, end) in enumerate(zip(heads, ends)):
             if i:
                 page.text(end, HEAD + 0.1, elided(head, 7, 1.55), ink="text3", ha="right")
@@ -171,7 +180,7 @@ def draw_table(faces: FaceSet, found: Learners) -> Figure:
                 page.text(x, middle, text, size=7, ink=ink, ha=ha, fontweight=weight)
         page.foot(
             [
-                *(tr("difference: {gain}", gain=gain) for gain in gains(found)),
+                *(tr("difference: {gain}", gain=gain) for gain in gains(found, at)),
                 tr("95 % intervals over identities"),
                 tr("|r|: between dimensions of different slices, lower is better"),
             ]
@@ -182,12 +191,15 @@ def draw_table(faces: FaceSet, found: Learners) -> Figure:
 # Recall against dimensions
 
 
-def draw_dimensions(faces: FaceSet, found: Learners) -> Figure:
-    """Recall@k with the first learners, one more at a time, of both models."""
+def draw_dimensions(faces: FaceSet, found: Learners, *, k: int = 1) -> Figure:
+    """Recall@k with the first learners, one more at a time, of both models; the band is that of `k`."""
     sides = [("B", found.own), *([("A", found.baseline)] if found.baseline is not None else [])]
     width, K = found.own.layout.width, found.own.layout.parts
     most = max(one.layout.width for _, one in sides)
-    curves = [some for _, one in sides for some in (one.curve.ordered[:KS], one.curve.low[:1])]
+    ks = found.own.curve.ks
+    at = ks.index(k) if k in ks else 0
+    drawn = sorted({at, *range(min(KS, len(ks)))})
+    curves = [some for _, one in sides for some in (one.curve.ordered[drawn], one.curve.low[[at]])]
     with style():
         page = Page(6.0, HEAD + 2.7 + 0.62)
         page.head(tr("Recall against dimensions, learner by learner"), told(faces, found))
@@ -200,21 +212,105 @@ def draw_dimensions(faces: FaceSet, found: Learners) -> Figure:
         for side, one in reversed(sides):
             dashes: dict[str, Any] = {"dashes": (3.6, 2.2)} if side == "A" else {}
             x = one.layout.width * np.arange(1, K + 1)
-            for i, k in enumerate(one.curve.ks[:KS]):
-                if i == 0:
+            for i in drawn:
+                if i == at:
                     axes.fill_between(x, one.curve.low[i], one.curve.high[i], color=INK[side], alpha=0.16, linewidth=0)
                 inner = INK["base"] if side == "A" else INK[side]
                 axes.plot(
                     x, one.curve.ordered[i], color=INK[side], linewidth=SUBJECT if side == "B" else REFERENCE + 0.3,
-                    marker=MARKERS[i], markersize=marker_size(K), markerfacecolor=inner, zorder=3, **dashes,
+                    marker=MARKERS[drawn.index(i)], markersize=marker_size(K), markerfacecolor=inner, zorder=3,
+                    clip_on=False, **dashes,
                 )  # fmt: skip
-                name = tr("R@{k} {model}", model=escaped(one.model), k=k)
+                name = tr("R@{k} {model}", model=escaped(one.model), k=ks[i])
                 ends.append((float(one.curve.ordered[i][-1]), elided(name, 6.5, 1.25), INK[side]))
         name_ends(page, axes, 4.66, ends)
         page.text(4.6, HEAD + 2.97, tr("dimensions used"), size=7, ink="text2", ha="right")
-        curve = found.own.curve
-        chance = tr("Recall@{k} in 90 % of {n} orders drawn by chance", k=curve.ks[0], n=curve.orders)
+        chance = tr("Recall@{k} in 90 % of {n} orders drawn by chance", k=ks[at], n=found.own.curve.orders)
         page.foot([tr("line: learners in their order"), tr("band: {what}", what=chance)])
+        return page.figure
+
+
+# Ranks of one face
+
+
+def ranks_of(found: Learners, face: int | None) -> NDArray[np.int32] | None:
+    """(K,) the rank at which each learner finds a face's person; None where it did not search."""
+    at = np.flatnonzero(found.queries == (-1 if face is None else face))
+    return found.ranks[at[0]] if len(at) else None
+
+
+def ranks_words(ranks: NDArray[np.int32]) -> str:
+    """How many learners find the person.
+
+    >>> ranks_words(np.array([1, 1, 7], np.int32))
+    '2 of 3 find the person first'
+    """
+    n, k = int((ranks == 1).sum()), len(ranks)
+    if n == k:
+        return tr("all {k} find the person first", k=k)
+    if not n:
+        return tr("none of {k} finds the person first", k=k)
+    return tr("{n} of {k} find the person first", n=n, k=k)
+
+
+def rank_text(rank: int) -> str:
+    """A rank; 0 is nobody to find.
+
+    >>> rank_text(1234), rank_text(0)
+    ('1,234', 'none')
+    """
+    return f"{rank:,}" if 0 < rank < NOBODY else tr("none")
+
+
+def draw_ranks(faces: FaceSet, found: Learners, face: int | None, *, part: int = -1) -> Figure:
+    """At which rank each learner finds the person of one face; the learner `part` is bold."""
+    from matplotlib.ticker import NullLocator
+
+    ranks = ranks_of(found, face)
+    if face is None:
+        raise InputError(tr("No face is current."), hint=tr("Click a face first."))
+    if ranks is None:
+        raise InputError(
+            tr("This face did not search."), hint=tr("Take one that has a vector and another picture of its person.")
+        )
+    K, row = len(ranks), faces.row_of(face)
+    top, tall, left, side = HEAD + 0.3, 1.5, 2.3, 0.8
+    pitch = min(max(4.2 / K, 0.16), 0.6)
+    most = max(float(ranks[(ranks > 0) & (ranks < NOBODY)].max(initial=10)), 10.0)
+    with style():
+        page = Page(left + max(K * pitch, 2.7) + MARGIN, top + tall + 0.62)
+        page.head(tr("At which rank each learner finds a face's person"), told(faces, found))
+        page.face(MARGIN, top, side, faces, row)
+        name = escaped(faces.label(row)) if row is not None else ""
+        page.text(MARGIN, top + side + 0.12, elided(name, 7, 1.6, bold=True), size=7, fontweight="bold")
+        page.text(MARGIN, top + side + 0.26, ranks_words(ranks), size=6, ink="text2")
+        page.text(left - 0.42, HEAD + 0.08, tr("rank (log), lower is better"), size=7, ink="text2")
+        axes = page.axes(left, top, K * pitch, tall)
+        axes.set(xlim=(0.5, K + 0.5), ylim=(0.8, 1.6 * most), yscale="log")
+        powers = range(int(np.log10(most)) + 1)
+        axes.set_yticks([10.0**power for power in powers], [f"{10**power:,}" for power in powers])
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="y", labelsize=6, length=0, pad=3)
+        axes.tick_params(axis="x", labelsize=6, length=0, pad=2)
+        axes.grid(True, axis="y", color=INK["text"], alpha=0.09, linewidth=0.7)
+        axes.set_axisbelow(True)
+        by = 1 if K <= NUMBERED else 8
+        axes.set_xticks(range(1, K + 1, by), [str(k) for k in range(1, K + 1, by)])
+        for k, rank in enumerate(ranks.tolist()):
+            known = 0 < rank < NOBODY
+            if known:
+                ink = INK["good" if rank == 1 else "text3"]
+                axes.bar(k + 1, rank - 0.8, 0.62, bottom=0.8, color=ink, linewidth=0, zorder=2)
+            else:
+                undefined(axes, k + 0.69, 0.8, 0.62, most)
+            if K <= NUMBERED or k == part:
+                axes.annotate(
+                    rank_text(rank), (k + 1, rank if known else 0.8), xytext=(0, 2), textcoords="offset points",
+                    ha="center", fontsize=6, fontweight="bold" if k == part else "normal", color=INK["text"],
+                )  # fmt: skip
+        page.text(left + K * pitch, top + tall + 0.24, part_word(found.own.layout), size=7, ink="text2", ha="right")
+        told_part = [tr("bold: {part}", part=part_name(found.own.layout, part))] if 0 <= part < K else []
+        page.foot([tr("rank of the nearest face of the same person"), tr("green: first"), *told_part])
         return page.figure
 
 

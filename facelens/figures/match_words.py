@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,29 @@ SOLVER_WORDS = {
     "sinkhorn": ("Sinkhorn", "A smoothed plan; smaller epsilon is sharper"),
     "paper": ("paper", "Sinkhorn as published: stopped early, the sums hold only roughly"),
 }
+
+
+def setting(plan: MatchPlan, by: str) -> str:
+    """The grid or the solver of a plan, as `by` says, in words.
+
+    >>> setting(MatchPlan(grid=(4, 4)), "grid"), setting(MatchPlan(solver="sinkhorn"), "solver")
+    ('4 × 4', 'Sinkhorn, ε 0.05')
+    """
+    if by == "grid":
+        return plan.layer or (f"{plan.grid[0]} × {plan.grid[1]}" if plan.grid is not None else tr("native"))
+    words = tr(SOLVER_WORDS[plan.solver][0])
+    return words if plan.solver == "exact" else f"{words}, ε {plan.epsilon:g}"
+
+
+def same_but_for(one: MatchPlan, plan: MatchPlan, by: str) -> bool:
+    """Whether two plans search alike but for their grid or their solver, as `by` says.
+
+    >>> [same_but_for(one, MatchPlan(), "grid") for one in (MatchPlan(grid=(4, 4), alpha=0.3), MatchPlan(shortlist=9))]
+    [True, False]
+    """
+    free: dict[str, Any] = {"layer": "", "grid": None} if by == "grid" else {"solver": "exact"}
+    one, plan = (replace(some, weights="", **free) for some in (one, plan))
+    return one.solving == plan.solving
 
 
 def weights_title(key: str) -> str:

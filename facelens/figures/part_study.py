@@ -16,8 +16,8 @@ from facelens.errors import InputError
 from facelens.figures.charts import REFERENCE, SUBJECT
 from facelens.figures.confidence import Subject
 from facelens.figures.ensembles import size_range
-from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, undefined
-from facelens.figures.part_words import part_name, words
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, undefined, wide
+from facelens.figures.part_words import part_name, part_word, words
 from facelens.figures.scales import Array, ticks
 from facelens.figures.style import INK, style
 from facelens.words import escaped, number, plural, tr
@@ -121,20 +121,22 @@ def draw_effect_curves(study: Study, subject: Subject, *, most: int = CURVES) ->
     said = words(study.shown, subject.layout)
     across, tall, columns = 1.85, 1.2, min(len(effects), 3)
     step, down = across + 0.55, -(-len(effects) // columns)
-    width = max(MARGIN + columns * step, 5.0)
+    title = tr("How the parts go along with attributes: {title}", title=said.title)
+    width = max(MARGIN + columns * step, wide(title, 9, bold=True) + 2 * MARGIN)
     foot = [
+        tr("upwards: {name}, {high}", name=said.name, high=said.high),
         tr("line: median of the part that is moved most, band: half of the faces"), tr("pale: the other parts"),
         tr("bins of about as many faces each; of a group: the others, the group"),
         tr("ρ: rank correlation, of a group 2 AUC − 1, 95 % intervals"),
     ]  # fmt: skip
     with style():
         page = Page(width, HEAD + down * (tall + 0.72) + 0.1 + LINE * len(lines(foot, width - 2 * MARGIN)))
-        page.head(tr("How the parts go along with attributes: {title}", title=said.title), subject.told)
+        page.head(title, subject.told)
         for i, effect in enumerate(effects):
             x, top = MARGIN + i % columns * step, HEAD + i // columns * (tall + 0.72)
             part = max(range(len(effect.strength)), key=lambda k, e=effect: _moved(e.strength[k]))  # type: ignore[misc]
-            title = tr("{attribute}, {part}", attribute=attribute(effect), part=part_name(subject.layout, part))
-            page.text(x, top + 0.08, elided(title, 7, step - 0.12), size=7)
+            name = tr("{attribute}, {part}", attribute=attribute(effect), part=part_name(subject.layout, part))
+            page.text(x, top + 0.08, elided(name, 7, step - 0.12), size=7)
             told = tr("ρ {value}", value=effect.strength[part].text(2, sign=True))
             page.text(x, top + 0.2, elided(told, 6.5, step - 0.12), size=6.5, ink="text3")
             _effect(page.axes(x + 0.36, top + 0.3, across, tall), effect, part)
@@ -174,12 +176,12 @@ def _effect(axes: Axes, effect: Effect, part: int) -> None:
 
 
 def short_number(value: float) -> str:
-    """In three figures.
+    """In three figures, or whole.
 
     >>> short_number(0.1234), short_number(-12.0), short_number(1234.0)
-    ('0.123', '−12', '1.23e+03')
+    ('0.123', '−12', '1,234')
     """
-    return f"{value:.3g}".replace("-", "−")
+    return (f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}").replace("-", "−")
 
 
 # Correlation
@@ -265,13 +267,9 @@ def draw_without(study: Study, subject: Subject, *, far: float) -> Figure:
                 axes = page.axes(x, top, width, tall)
                 _single(axes, measures, whole, from_zero=from_zero)
                 if i:
-                    page.text(x + width, top + tall + 0.24, _counted(subject), size=7, ink="text2", ha="right")
+                    page.text(x + width, top + tall + 0.24, part_word(subject.layout), size=7, ink="text2", ha="right")
         page.foot([tr("whiskers: 95 % intervals"), tr("dashed: all parts")])
         return page.figure
-
-
-def _counted(subject: Subject) -> str:
-    return {"learners": tr("learner"), "slices": tr("slice")}.get(subject.layout.kind, tr("part"))
 
 
 def _single(axes: Axes, measures: Sequence[Measure], whole: Measure, *, from_zero: bool) -> None:
@@ -291,7 +289,7 @@ def _single(axes: Axes, measures: Sequence[Measure], whole: Measure, *, from_zer
         ends = (one.low, one.high) if one.low is not None and one.high is not None else (one.value, one.value)
         axes.errorbar(
             k + 1, one.value, yerr=[[max(one.value - ends[0], 0)], [max(ends[1] - one.value, 0)]], fmt="o",
-            color=INK["accent"], markersize=3.2, elinewidth=0.9, capsize=1.6, capthick=0.9, zorder=3,
+            color=INK["accent"], markersize=3.2, elinewidth=0.9, capsize=1.6, capthick=0.9, zorder=3, clip_on=False,
         )  # fmt: skip
     if whole.defined and whole.value is not None:
         axes.axhline(whole.value, color=INK["text2"], linewidth=REFERENCE, dashes=(3.6, 2.2), zorder=2.5)
@@ -330,7 +328,9 @@ def draw_recall(curve: Curve, subject: Subject) -> Figure:
         for i in reversed(range(most)):
             axes.fill_between(x, curve.low[i], curve.high[i], color=LOOKS[i]["color"], alpha=0.16, linewidth=0)
             axes.plot(x, curve.mean[i], color=LOOKS[i]["color"], linewidth=REFERENCE, dashes=(2, 2.5), zorder=2)
-            axes.plot(x, curve.ordered[i], linewidth=SUBJECT, markersize=marker_size(K), zorder=3, **LOOKS[i])
+            axes.plot(
+                x, curve.ordered[i], linewidth=SUBJECT, markersize=marker_size(K), zorder=3, clip_on=False, **LOOKS[i]
+            )
             ends.append((float(curve.ordered[i][-1]), tr("Recall@{k}", k=curve.ks[i]), str(LOOKS[i]["color"])))
         name_ends(page, axes, 4.6, ends)
         page.text(4.55, HEAD + 2.86, _number_of(subject), size=7, ink="text2", ha="right")

@@ -8,6 +8,13 @@ from math import exp
 from facelens.analyses.parts import Layout
 from facelens.words import number, tr
 
+PAIRS = {
+    "false matches": "false matches",
+    "false non-matches": "false non-matches",
+    "genuine": "genuine pairs",
+    "impostor": "impostor pairs",
+}
+
 
 @dataclass(frozen=True)
 class Words:
@@ -36,6 +43,11 @@ class Words:
             return said
         s = exp(min(-value, 700.0))
         return f"{said} · s {number(s, 1) if s < 100 else f'{s:,.0f}'}"
+
+
+def part_word(layout: Layout) -> str:
+    """What one of its parts is."""
+    return {"learners": tr("learner"), "slices": tr("slice")}.get(layout.kind, tr("part"))
 
 
 def words(shown: str, layout: Layout) -> Words:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from facelens.analyses.measure import Measure
-from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, wide
 from facelens.figures.scales import ticks
 from facelens.figures.style import INK
 
@@ -65,7 +65,13 @@ class Rails:
             self.page.text(MARGIN, down + up, elided(under, 6, self.names - 0.1), size=6, ink="text3")
         x = MARGIN + self.names + RAIL + GAP + indent
         room = self.values - GAP - indent
-        self.page.text(x, down, elided(value, 6.5, room, bold=bold), size=6.5, ink=ink, fontweight=weight)
+        told = [value] if bold or wide(value, 6.5) <= room else lines([value], room, size=6.5)
+        told = [*told[:2], " ".join(told[2:])] if len(told) > 2 else told
+        for n, line in enumerate(told):
+            shift = (n - (len(told) - 1) / 2) * LINE
+            self.page.text(
+                x, down + shift, elided(line, 6.5, room, bold=bold), size=6.5, ink=ink, fontweight=weight
+            )
 
     def point(self, measure: Measure, y: float, colour: str, *, marker: str = "o", filled: bool = True) -> None:
         """A value with its whisker; what is beyond the axis is an arrow at its edge; nothing where there is none."""
@@ -86,6 +92,15 @@ class Rails:
             [measure.value], [y], marker=marker, markersize=4.6, markerfacecolor=colour if filled else INK["base"],
             markeredgecolor=colour, markeredgewidth=1.0, zorder=3,
         )  # fmt: skip
+
+
+def room_for(words: Sequence[str], size: float, *, least: float, most: float, bold: bool = False) -> float:
+    """Inches that the longest of some words take beside a rail, and a little more.
+
+    >>> room_for(["a"], 7, least=1.5, most=3.0), room_for(["long " * 40], 7, least=1.5, most=3.0)
+    (1.5, 3.0)
+    """
+    return min(max(least, *(wide(one, size, bold=bold) + 0.3 for one in words)), most)
 
 
 def reach(measures: Sequence[Measure], *, least: float = 0.02) -> tuple[float, float] | None:

@@ -33,6 +33,13 @@ def score_words(by: str) -> str:
     return tr("{score}, refused from the right", score=by)
 
 
+def score_means(by: str, *, lower: bool = False) -> str:
+    """What a high value of a score says, beside its name."""
+    if by in ("variance", "pairwise distance"):
+        return tr("higher = models disagree more")
+    return tr("low values are refused") if lower else tr("high values are refused")
+
+
 def percent(share: float, decimals: int = 1) -> str:
     """A share as it is read off.
 

@@ -18,11 +18,12 @@ from facelens.analyses.plan import MatchPlan
 from facelens.analyses.reranking import Reranked, Sweep, SweepRow, blended, order
 from facelens.errors import InputError
 from facelens.figures.charts import REFERENCE
-from facelens.figures.match_words import alpha_title, plan_words, solver_words, weights_title
+from facelens.figures.match_words import alpha_title, plan_words, setting, solver_words, weights_title
 from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, mark, undefined, wide
 from facelens.figures.part_study import chart, name_ends
+from facelens.figures.rails import Rails, reach
 from facelens.figures.style import INK, style
-from facelens.figures.swept import MEASURES, curve, steps
+from facelens.figures.swept import MEASURES, curve, measured, steps
 from facelens.figures.tabular import Column, Table, draw_table
 from facelens.figures.transport import Face
 from facelens.images.faceset import FaceSet
@@ -301,6 +302,41 @@ def draw_before_after(sweep: Sweep, *, plan: MatchPlan, told: Sequence[str]) -> 
     ]  # fmt: skip
     table = Table(columns, rows, bold=bold, rules={0}, groups=[(1, 3, tr("means over queries"))], inks=inks)
     return draw_table(tr("Before and after the second stage, all queries"), told, table, foot)
+
+
+def draw_settings(
+    tried: Sequence[tuple[MatchPlan, Sweep]], *, by: str, plan: MatchPlan, told: Sequence[str]
+) -> Figure:
+    """P@1, RP and MAP@R at the plan's alpha and weights for several grids or solvers, as `by` says; its own is bold."""
+    rows = [(asked, sweep, row) for asked, sweep in tried for row in sweep.rows if row.weights == plan.weights]
+    if len(rows) < 2:
+        few = tr("Only one grid was tried.") if by == "grid" else tr("Only one solver was tried.")
+        raise InputError(few, hint=tr("Search for all faces with another one."))
+    values = [(sweep.before[name], measured(row, name, plan.alpha)) for name in MEASURES for _, sweep, row in rows]
+    limits = reach([one for two in values for one in two])
+    if limits is None:
+        raise InputError(tr("Nobody could be searched for, so there is nothing to draw."))
+    sweep, n = rows[0][1], len(rows)
+    foot = [
+        tr("ring: cosine alone, disc: after the second stage"),
+        tr("weights {name}", name=weights_title(plan.weights)), alpha_title(plan.alpha),
+        *([solver_words(plan.solver, plan.epsilon)] if by == "grid" else []),
+        tr("shortlist {k}", k=sweep.shortlist or tr("all")), sweep.how.removesuffix("."),
+        tr("95 % intervals, people resampled"),
+    ]  # fmt: skip
+    titles = {"grid": tr("What the second stage does, by grid"), "solver": tr("What the second stage does, by solver")}
+    with style():
+        rails = Rails(titles[by], told, len(MEASURES) * (n + 1), limits, foot, row=0.22, names=1.6, values=1.5)
+        rails.rates()
+        for i, name in enumerate(MEASURES):
+            rails.write(i * (n + 1), tr("{name}, higher is better", name=name), "", ink="text2")
+            for k, (asked, _, _) in enumerate(rows):
+                y, (before, after) = i * (n + 1) + k + 1, values[i * n + k]
+                front = setting(asked, by) == setting(plan, by)
+                rails.write(y, setting(asked, by), after.text(3), bold=front)
+                rails.point(Measure(before.value) if before.defined else before, y, INK["text3"], filled=False)
+                rails.point(after, y, INK["accent" if front else "text2"])
+        return rails.page.figure
 
 
 # Pairs that a test lists

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from facelens.figures.scales import Array
 from facelens.words import tr
 
 MEASURES = ("P@1", "RP", "MAP@R")
+ORDERS, REVERSED = ("name", "before", "after", "change"), "reversed"  # of a list of queries: "change reversed"
+Ranks = NDArray[np.int64]
 
 
 def nearest(row: SweepRow, alpha: float) -> int | None:
@@ -50,6 +53,43 @@ def moved(sweep: Sweep, ranks: NDArray[np.int32]) -> tuple[int, int]:
     """For how many queries the first right face comes earlier than by cosine alone, and for how many later."""
     known = sweep.ranks > 0
     return int((ranks < sweep.ranks)[known].sum()), int((ranks > sweep.ranks)[known].sum())
+
+
+def after_of(sweep: Sweep, row: SweepRow, alpha: float) -> NDArray[np.int32]:
+    """(Q,) ranks of the first right face at the step closest to alpha."""
+    place = nearest(row, alpha)
+    return row.ranks[place] if place is not None else sweep.ranks
+
+
+def forward(before: Ranks, after: Ranks) -> Ranks:
+    """(Q,) how many ranks each query came forward."""
+    return np.where(before > 0, before - after, 0)
+
+
+def in_order(before: Ranks, after: Ranks, names: Sequence[str], order: str) -> Ranks:
+    """Places of queries in the order of a list: the most gained first, the best rank first, names from A; or reversed.
+
+    >>> in_order(np.array([3, 1, 0]), np.array([1, 1, 0]), ["b", "a", "c"], "change reversed").tolist()
+    [1, 0, 2]
+    """
+    by, _, way = order.partition(" ")
+    keys = {"before": before, "after": after}
+    values = keys.get(by, -forward(before, after))
+    if by == "name":
+        values = np.unique(np.array(names), return_inverse=True)[1] if len(names) else np.zeros(0, np.int64)
+    values = -values if way == REVERSED else values
+    return np.lexsort((np.arange(len(before)), before, values, before <= 0))
+
+
+def order_words(order: str) -> str:
+    """An order of queries in words."""
+    by, _, way = order.partition(" ")
+    words = {
+        "name": (tr("by name"), tr("by name, from Z")),
+        "before": (tr("best rank before first"), tr("worst rank before first")),
+        "after": (tr("best rank after first"), tr("worst rank after first")),
+    }
+    return words.get(by, (tr("most gained first"), tr("most lost first")))[way == REVERSED]
 
 
 @dataclass(frozen=True, eq=False)

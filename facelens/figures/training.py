@@ -103,11 +103,15 @@ def far_apart(some: Sequence[Curve]) -> bool:
 # Curves
 
 
-def draw_curves(rows: Sequence[Row], told: Sequence[str]) -> Figure:
-    """Terms of the loss, validation, the learning rate, and what else the kind tells; the loss itself leads."""
+def draw_curves(rows: Sequence[Row], told: Sequence[str], *, log: bool | None = None) -> Figure:
+    """Terms of the loss, validation, the learning rate, and what else the kind tells; the loss itself leads.
+
+    `log` says whether terms stand on a logarithmic axis; None: where they lie far apart.
+    """
     charts: list[tuple[str, list[Curve], dict[str, Any]]] = []
     if terms := curves(rows, "terms", lead="loss"):
-        charts.append((tr("terms of the loss, lower is better"), terms, {"log": far_apart(terms)}))
+        how = {"log": far_apart(terms) if log is None else log}
+        charts.append((tr("terms of the loss, lower is better"), terms, how))
     if checks := curves(rows, "validation", words=METRICS):
         charts.append((tr("held-out people, higher is better"), checks, {"unit": True}))
     rate = [(float(row["step"]), float(row["rate"])) for row in rows if _there(row.get("rate"))]

@@ -82,11 +82,13 @@ class Match:
 
 
 def draw_flow(
-    match: Match, *, plan: MatchPlan, told: Sequence[str], cut: float = CUT, patch: Patch | None = None
-) -> Figure:
+    match: Match, *, plan: MatchPlan, told: Sequence[str], cut: float = CUT, patch: Patch | None = None,
+    shown: str = "flow",
+) -> Figure:  # fmt: skip
     """Query, flow and gallery face over weights and plan, over the strongest streams, or those of one patch.
 
     `told` is of whom the figure speaks; streams with less than `cut` of the mass of their patch are left out.
+    `shown` are the cells of the plan: "flow", "cost" or "distance".
     """
     found, query, gallery = match.found, match.query, match.gallery
     aspect = query.size[1] / query.size[0]
@@ -106,7 +108,7 @@ def draw_flow(
             (tr("Flow"), tr("gallery patches, moved")),
             (tr("Gallery"), gallery.words),
             (tr("Query weights"), weighed),
-            (tr("Whole plan"), tr("rows = query")),
+            ({"cost": tr("Cost"), "distance": tr("Distance")}.get(shown, tr("Whole plan")), tr("rows = query")),
             (tr("Gallery weights"), weighed),
         )
         for i, (title, aside) in enumerate(heads):
@@ -123,7 +125,7 @@ def draw_flow(
             hatch_empty(axes, grid, mass)
             ends = number(limits[0], 2), tr("{times} × average", times=number(limits[1], 2))
             page.scale(x, below + high + 0.1, "", ends, "", width=0.6)
-        _plan(page, places[1], below, size, found)
+        _plan(page, places[1], below, size, found, shown)
         title, aside = _streams_title(match, streams), tr("{share} of the mass", share=percent(streams.carried))
         _title(page, places[0], last - 0.09, title, aside, 2 * column + GAP)
         _streams(page, places[0], last, (2 * column + GAP, lower), match, streams)
@@ -198,15 +200,16 @@ def hatch_empty(axes: Axes, grid: Grid, mass: Array) -> None:
         )  # fmt: skip
 
 
-def _plan(page: Page, x: float, down: float, size: tuple[float, float], found: Explained) -> None:
+def _plan(page: Page, x: float, down: float, size: tuple[float, float], found: Explained, shown: str) -> None:
     """The plan as a matrix, with the sums of rows at its left and those of columns on top."""
     P, G = found.flow.shape
     across, high = size[0] - SUMS - 0.03, size[1] - SUMS - 0.03
     left, top = x + SUMS + 0.03, down + SUMS + 0.03
     axes = page.axes(left, top, across, high)
     axes.set_axis_off()
-    most = float(found.flow.max())
-    axes.imshow(found.flow, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0, vmax=most or 1.0)
+    values = {"cost": found.costs, "distance": found.distance}.get(shown, found.flow)
+    least, most = float(values.min()) if shown == "distance" else 0.0, float(values.max())
+    axes.imshow(values, aspect="auto", interpolation="nearest", cmap="viridis", vmin=least, vmax=most or 1.0)
     for mass, by_rows in ((found.u, True), (found.v, False)):
         for place in np.flatnonzero(mass <= 0).tolist():
             look: dict[str, Any] = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.12), "hatch": "/////", "linewidth": 0}
@@ -220,7 +223,8 @@ def _plan(page: Page, x: float, down: float, size: tuple[float, float], found: E
     above.set(xlim=(-0.5, G - 0.5), ylim=(0, longest))
     for one in (beside, above):
         one.set_axis_off()
-    page.scale(left, down + size[1] + 0.1, "", ("0", tr("{mass} mass", mass=_figures(most))), "", width=0.6)
+    unit = {"cost": tr("{mass} cost"), "distance": tr("{mass} 1 − cos")}.get(shown, tr("{mass} mass"))
+    page.scale(left, down + size[1] + 0.1, "", (_figures(least), unit.format(mass=_figures(most))), "", width=0.6)
 
 
 def _figures(value: float) -> str:

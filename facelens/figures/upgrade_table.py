@@ -17,7 +17,7 @@ from facelens.analyses.plan import DIRECTIONS, UpgradePlan
 from facelens.analyses.upgrade import Upgrade
 from facelens.figures import crossing_words as words
 from facelens.figures.crossing import told
-from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, wrapped
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, lines, wrapped
 from facelens.figures.style import INK, style
 from facelens.figures.tabular import Column, Table, draw_table
 from facelens.words import escaped, number, tr
@@ -196,8 +196,8 @@ def _direction(page: Page, x: float, top: float, name: str, found: Upgrade, task
     page.text(x + CARD / 2, down + 0.22, words.value(measure), size=11, ink=value, ha="center", fontweight=bold)
     under = tr("chance") if test.chance else words.interval(measure)
     page.text(x + CARD / 2, down + 0.4, under, size=6.5, ink="text3", ha="center")
-    how = elided(words.direction_words(name), 5.6, CARD - 0.12)
-    page.text(x + CARD / 2, down + 0.58, how, size=5.6, ink="text3", ha="center")
+    for i, line in enumerate(lines([words.direction_words(name)], CARD - 0.12, size=5.6)[:2]):
+        page.text(x + CARD / 2, down + 0.55 + 0.1 * i, line, size=5.6, ink="text3", ha="center")
 
 
 def _boxes(page: Page, left: float, top: float, name: str, *, alpha: float) -> None:

@@ -20,6 +20,7 @@ from facelens.words import tr
 Picture = NDArray[np.uint8]
 
 KINDS = ("none", "mask", "sunglasses", "crop70", "blocks", "brush")
+TRIED = KINDS[:-1]  # those that need no hand
 GREY = 127  # of dabs: the middle of what a network is fed
 _DRAWN = {"mask": "mask", "sunglasses": "sunglasses", "crop70": "crop70", "blocks": "occlusion"}
 

@@ -58,6 +58,15 @@ def faces_shown(workspace: Workspace) -> str:
     return gallery_open(workspace) or ("" if len(workspace.shown) else tr("No face is shown. Clear the filter{key}.", key=hint("select.none")))
 
 
+def diagnosed(workspace: Workspace) -> str:
+    """Needs findings of the doctor."""
+    if reason := gallery_open(workspace):
+        return reason
+    if workspace.diagnosis is None:
+        return tr("The gallery is not checked yet. Open Doctor first.")
+    return "" if workspace.diagnosis.findings or workspace.notes else tr("Nothing is wrong with this gallery.")
+
+
 def some_selected(workspace: Workspace) -> str:
     """Needs a selection."""
     return gallery_open(workspace) or (
@@ -359,6 +368,12 @@ class Action:
     checkable: bool = False
     line_above: bool = False
 
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Titles of the menus it lies in. What leaves a page lies one further in: all together are higher than a screen."""
+        leaves = self.menu == "Analyse" and self.icon in ("export", "image", "copy")
+        return (self.menu, "Export") if leaves else (self.menu,)
+
 
 MENUS = ("File", "Edit", "View", "Select", "Mark", "Gallery", "Models", "Analyse", "Figure", "Window", "Help")
 
@@ -445,36 +460,36 @@ ACTIONS: tuple[Action, ...] = (
     Action("vectors.export", "Export vectors…", "Models", (), "export", "For numpy, pandas, Embedding Atlas, TensorBoard or FiftyOne", needs=vectors_there),
     Action("vectors.delete", "Delete vectors…", "Models", (), "trash", "Of the model that is looked at, for this gallery", needs=vectors_there),
     Action("evaluate.run", "Evaluate", "Analyse", ("Ctrl+R",), "play", "Models A and B by the chosen protocol: verification, identification, retrieval", needs=evaluable),
-    Action("evaluate.show", "Show the evaluation", "Analyse", (), "points", "Curves, tables and the pairs behind them", needs=gallery_open),
+    Action("evaluate.show", "Show the evaluation", "Analyse", (), "points", "Curves, tables and the pairs behind them"),
     Action("evaluate.export", "Export tables…", "Analyse", (), "export", "JSON, CSV or LaTeX of every number of the evaluation", needs=evaluated, line_above=True),
     Action("evaluate.latex", "Copy the table", "Analyse", (), "copy", "As LaTeX: operating points of models A and B, with intervals", needs=evaluated),
     Action("evaluate.policy", "Export threshold policy…", "Analyse", (), "export", "The threshold of the current operating point as JSON, with what it rests on", needs=verified),
     Action("evaluate.figure", "Export evaluation figures…", "Analyse", (), "image", "PNG, SVG or PDF of every curve and table, a file each", needs=evaluated),
     Action("uncertainty.run", "Ensemble and variance", "Analyse", ("Ctrl+U",), "play", "Maps models into one space and orders the faces by how much they disagree", needs=assessable, line_above=True),
-    Action("uncertainty.show", "Show the uncertainty", "Analyse", (), "points", "Variance, what refusing does, and who is sure and wrong", needs=gallery_open),
+    Action("uncertainty.show", "Show the uncertainty", "Analyse", (), "points", "Variance, what refusing does, and who is sure and wrong"),
     Action("uncertainty.export", "Export refused faces…", "Analyse", (), "export", "CSV of the faces above the line, worst first, to re-enrol", needs=rejected),
     Action("uncertainty.export_all", "Export scores of all faces…", "Analyse", (), "export", "CSV of every face with variance, percentile and who disagrees", needs=assessed),
     Action("uncertainty.curve", "Export rejection curves…", "Analyse", (), "export", "CSV or JSON: errors at every share of faces kept, with intervals", needs=rejected),
     Action("uncertainty.figure", "Export uncertainty figures…", "Analyse", (), "image", "PNG, SVG or PDF of histogram, curves and the three-row strip, a file each", needs=rejected),
-    Action("confidence.show", "Show the confidence", "Analyse", ("Ctrl+J",), "grid", "Which parts of an embedding are sure of a face, and how each votes on a pair", needs=gallery_open, line_above=True),
+    Action("confidence.show", "Show the confidence", "Analyse", ("Ctrl+J",), "grid", "Which parts of an embedding are sure of a face, and how each votes on a pair", line_above=True),
     Action("confidence.export", "Export parts of all faces…", "Analyse", (), "export", "CSV of every face with confidence and uncertainty of each part", needs=parted),
     Action("confidence.study", "Export what the parts are good for…", "Analyse", (), "export", "JSON: attributes, correlation, rates without each part and with it alone", needs=studied),
     Action("confidence.figure", "Export confidence figures…", "Analyse", (), "image", "PNG, SVG or PDF of heat maps, distributions, correlation and jury, a file each", needs=parted),
-    Action("learners.show", "Show the learners", "Analyse", (), "points", "What each learner of a divided embedding finds by itself", needs=gallery_open, line_above=True),
+    Action("learners.show", "Show the learners", "Analyse", (), "points", "What each learner of a divided embedding finds by itself", line_above=True),
     Action("learners.export", "Export learners…", "Analyse", (), "export", "JSON or CSV: recall of each learner and of the baseline, specialists, clusters", needs=learnt),
     Action("learners.figure", "Export learner figures…", "Analyse", (), "image", "PNG, SVG or PDF of specialists, table, curve and clusters, a file each", needs=learnt),
-    Action("match.show", "Show the match", "Analyse", ("Ctrl+Shift+F",), "compare", "Searches the gallery for the current face, by its embedding and by its patches", needs=gallery_open, line_above=True),
+    Action("match.show", "Show the match", "Analyse", ("Ctrl+Shift+F",), "compare", "Searches the gallery for the current face, by its embedding and by its patches", line_above=True),
     Action("match.sweep", "Search for all faces", "Analyse", (), "play", "What the second stage does to every query, at several alphas", needs=matchable),
     Action("match.export", "Export ranking…", "Analyse", (), "export", "CSV or JSON: the shortlist before and after, with cosine, EMD and blend", needs=matched),
     Action("match.figure", "Export match figures…", "Analyse", (), "image", "PNG, SVG or PDF of flow, ranking, sweep and regions, a file each", needs=matched),
     Action("upgrade.run", "Look at the upgrade", "Analyse", ("Ctrl+Shift+U",), "play", "Queries of the new model in the gallery of the old one: gains, flips, backfill", needs=upgradable, line_above=True),
-    Action("upgrade.show", "Show the upgrade", "Analyse", (), "swap", "Whether new queries find people in the old gallery, and who is lost", needs=gallery_open),
+    Action("upgrade.show", "Show the upgrade", "Analyse", (), "swap", "Whether new queries find people in the old gallery, and who is lost"),
     Action("upgrade.report", "Export upgrade report…", "Analyse", (), "export", "A folder with a page of everything: verdict, figures, tables, flips, order of the backfill", needs=upgraded),
     Action("upgrade.figure", "Export upgrade figures…", "Analyse", (), "image", "PNG, SVG or PDF of matrix, gains, flips and backfill, a file each", needs=upgraded),
     Action("upgrade.export", "Export upgrade numbers…", "Analyse", (), "export", "JSON of verdict, cross-tests, gains, flips and backfill", needs=upgraded),
     Action("upgrade.flips", "Export flips…", "Analyse", (), "export", "CSV of every search and pair that is lost or gained", needs=flipped),
     Action("upgrade.order", "Export order of the backfill…", "Analyse", (), "export", "CSV of the gallery, first to be embedded anew first", needs=filled),
-    Action("projection.show", "Show the projection", "Analyse", (), "points", "The faces as a map, near each other where a model finds them alike", needs=gallery_open, line_above=True),
+    Action("projection.show", "Show the projection", "Analyse", (), "points", "The faces as a map, near each other where a model finds them alike", line_above=True),
     Action("projection.beside", "Show the projection under the gallery", "Analyse", (), "points", "The map at the foot of the window, beside whatever page is open", needs=gallery_open),
     Action("projection.export", "Export points of the map…", "Analyse", (), "export", "A table, a face a row; or with vectors for Embedding Atlas, TensorBoard or FiftyOne", needs=mapped),
     Action("projection.figure", "Export map…", "Analyse", (), "image", "PNG, SVG or PDF of the map as it is coloured", needs=mapped),

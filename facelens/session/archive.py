@@ -32,7 +32,8 @@ from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, silent
 from facelens.resources import sample_data
 from facelens.session import annotations as marks
-from facelens.session import identities, subsets
+from facelens.session import identities, questions, subsets
+from facelens.session.looks import Looks
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.selection import Selection
 from facelens.session.workspace import CROSSINGS, Arrangement, Operating, Source, Workspace
@@ -66,6 +67,7 @@ PLANS: Mapping[str, type] = {
     "upgrade_plan": UpgradePlan,
     "arrangement": Arrangement,
     "operating": Operating,
+    "looks": Looks,
 }
 SLOTS = ("model", "model_a", "model_b")
 FIELDS = (*PLANS, "refusal", "part", "left_out", "crossing", "occlusion", *SLOTS)  # of the workspace, as they are
@@ -141,6 +143,7 @@ class Archive:
     models: tuple[Model, ...] = ()
     vectors: tuple[Vectors, ...] = ()
     stores: Mapping[str, str] = field(default_factory=dict)  # fingerprint of the vectors of each model
+    results: Mapping[str, str] = field(default_factory=dict)  # that were there, by the digest of what was asked
     fields: Mapping[str, Any] = field(default_factory=dict)  # of the workspace: plans, operating point, models by name
     excluded: tuple[str, ...] = ()
     selected: tuple[str, ...] = ()
@@ -198,6 +201,7 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
             *kept.vectors,
         ),
         stores={**kept.stores, **stores},
+        results=kept.results if faces is None else questions.results(workspace),
         fields={name: getattr(workspace, name) for name in FIELDS},
         excluded=(*names_of(faces, workspace.excluded), *kept.excluded),
         selected=(*names_of(faces, selection.ids), *kept.selected),
@@ -314,8 +318,8 @@ def write(found: Archive, path: Path) -> None:
 
 
 def same(one: Archive, other: Archive | None) -> bool:
-    """Whether two say the same, whenever they were saved and however the window was laid out."""
-    usual = {"path": Path(), "schema": SCHEMA, "saved": "", "layout": Layout()}
+    """Whether two say the same, whenever they were saved, however the window was laid out, whatever was worked out."""
+    usual = {"path": Path(), "schema": SCHEMA, "saved": "", "layout": Layout(), "results": {}}
     return other is not None and replace(one, **usual) == replace(other, **usual)  # type: ignore[arg-type]
 
 
@@ -343,6 +347,7 @@ def document(found: Archive, folder: Path) -> Document:
             for one in found.vectors
         ],
         "stores": dict(found.stores),
+        "results": dict(found.results),
         "state": state,
         "excluded": list(found.excluded),
         "selection": {
@@ -422,8 +427,8 @@ def checked(found: Document, path: Path, *, folder: Path | None = None) -> Archi
 
 def _refused(path: Path, why: str) -> InputError:
     message = tr("{name} cannot be opened as a workspace.", name=escaped(path.name))
-    hint = tr("Nothing was changed. Earlier versions of your own files are kept: File, Open an earlier version.")
-    return InputError(message, hint=hint, details=escaped(why))
+    kept = tr("Nothing was changed. Earlier versions of your own files are kept: File, Open an earlier version.")
+    return InputError(message, hint=f"{escaped(why[:1].upper() + why[1:]).rstrip('.')}. {kept}", details=escaped(why))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -506,6 +511,7 @@ class _Reader:
             models=self._each(found, "models", self._model, most=256),
             vectors=self._each(found, "vectors", self._vectors, most=256),
             stores=self._try(lambda: _texts(found.get("stores", {}), "stores"), {}),
+            results=self._try(lambda: _texts(found.get("results", {}), "results"), {}),
             fields=self._fields(self._object(found, "state")),
             excluded=self._try(lambda: _names(found.get("excluded", []), "excluded"), ()),
             selected=self._try(lambda: _names(selection.get("faces", []), "selection.faces"), ()),
@@ -719,7 +725,7 @@ def _unknown(found: Document) -> Document:
     return _strange(found, usual)
 
 
-FREE = ("stores", "annotations", "subsets", "identities")  # objects with names of the user's as keys
+FREE = ("stores", "results", "annotations", "subsets", "identities")  # objects with names of the user's as keys
 
 
 def _strange(found: Document, usual: Document) -> Document:

@@ -54,6 +54,7 @@ from facelens.session.archive import (
     Vectors,
 )
 from facelens.session.collect_words import MANIFEST, README, WORKSPACE, readme, told_of
+from facelens.session.replay import Replay
 from facelens.session.selection import Selection
 from facelens.session.tasks import in_worker
 from facelens.session.workspace import Workspace, attributes
@@ -124,6 +125,28 @@ class Collection:
             workspace.subsets,
             page,
         )
+
+    @classmethod
+    def of_file(
+        cls, found: Archive, *, root: Path, trusted: bool = False, tick: Tick = silent
+    ) -> tuple[Collection, tuple[str, ...]]:
+        """What a workspace file says, as far as it may be opened, and sentences about what is not there.
+
+        Its gallery has to be there. Vectors are those that are kept under `root`, or lie beside the file.
+        """
+        made = Replay(found, trusted=trusted, missing="tell", root=root)
+        made.open_galleries(tick)
+        made.find_faces()
+        made.read_tables()
+        made.open_queries()
+        made.load_vectors((*(one.card.name for one in found.models), *made.given, *made.imported))
+        now = made.workspace
+        query = archive.face_of(now.query_faces, found.query)
+        whole = replace(
+            cls.of(replace(now, query=query), page=found.layout.page),
+            models=made.permitted_models(), fields=made.plans(),
+        )  # fmt: skip
+        return whole, made.told
 
     @property
     def kept(self) -> Rows:
@@ -493,6 +516,8 @@ class Work:
             fields["plan"] = replace(fields["plan"], protocol=PAIRS if tables else ALL_PAIRS)
         if self.hidden and "arrangement" in fields:
             fields["arrangement"] = replace(fields["arrangement"], filter="")
+        if self.hidden and "looks" in fields:
+            fields["looks"] = replace(fields["looks"], map_shape=())  # values of a column, which have codes here
         return fields
 
     def _annotations(self) -> marks.Annotations:

@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facelens.analyses.plan import OWN, VARIANCE
+from facelens.analyses.plan import OWN, VARIANCE, MatchPlan
 from facelens.errors import FaceLensError, InputError
 from facelens.images.disguise import Guise
-from facelens.images.faceset import FaceSet, Ids, Rows
+from facelens.images.faceset import Column, FaceSet, Ids, Rows
 from facelens.progress import Tick, silent
 from facelens.session import actions, drawing, questions
 from facelens.session.archive import face_of
-from facelens.session.listing import standing
+from facelens.session.listing import Tapped, listed_again, standing
 from facelens.session.outgoing import outgoing
+from facelens.session.selection import Selection
 from facelens.session.workspace import Workspace
-from facelens.words import tr
+from facelens.words import plural, tr
 
 if TYPE_CHECKING:
-    from facelens.analyses.jury import Ruling, Verdict
+    from facelens.analyses.jury import Average, Ruling, Verdict
     from facelens.analyses.parts import Layout, Parts
     from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from facelens.analyses.upgrade import Upgrade
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
+    from facelens.images.doctor import Finding
     from facelens.session.matching import Searched
     from facelens.session.training import Run
 
@@ -44,30 +46,53 @@ Held = Mapping[str, Any]  # arguments that a panel has worked out already
 
 # What dots of a map can be coloured by besides columns, whose names begin otherwise.
 IDENTITY, UNSURE, CHANGE, MOVED = "identity", " unsure", " change", " moved"
+ON_MAP = ("change", "identity", "moved")  # what dots of a map of old and new can be coloured by
+AVERAGED = 200  # selected faces whose regions are averaged
 SCORES = ("quality", "blur", "norm")  # columns that tell how good a picture is, the first that is there
 PEOPLE, PICTURES = 8, 2_000  # side by side where nobody is selected, and faces of theirs
 # Figures of a study of the parts.
-STUDIED = frozenset({"attributes", "attribute curves", "correlation", "single parts", "recall"})
+STUDIED = frozenset({"attributes", "attribute curves", "correlation", "two parts", "single parts", "recall"})
 
 
 @dataclass(frozen=True)
 class View:
     """What a figure shows beyond what the workspace says; faces by their path inside the gallery."""
 
+    finding: str = ""  # doctor: the kind whose pictures are shown
     side: str = "b"  # evaluation: whose scores
+    asked: str = ""  # evaluation: whose queries, "a" or "b"; "": as the scores
+    worst: str = ""  # evaluation: the measure by which the worst of them come first; "": the usual one
+    tapped: Tapped | None = None  # evaluation: the pairs behind what was clicked
     log: bool = False  # uncertainty: counts on a logarithmic axis
+    people: tuple[str, ...] = ()  # uncertainty: who is listed first; (): the weakest enrolments
     against: str = ""  # uncertainty: the column its score is set beside; "": one of SCORES, or the first
     query: str = ""  # uncertainty: the model that queries would come from; "": the first one that it is not now
+    listed: tuple[str, ...] = ()  # confidence: the first faces of the matrix; (): those of the highest mean
+    by: str = "mean"  # confidence: what they are sorted by: "face", "mean", or the number of a part from 0
+    descending: bool = True
+    columns: tuple[int, ...] = ()  # confidence: the order of its parts
+    other: int = -1  # confidence: the part that the current one is compared with; -1: the one most like it
     pair: tuple[str, ...] = ()  # confidence: the two faces before the jury
+    pairs: str = "false matches"  # confidence: which many pairs are before it
+    k: int = 1  # learners: of Recall@k
+    limit: int = 1  # learners: others find specialists beyond this rank
     candidate: str = ""  # match: the face beside the query; "": the first one found
     cut: float = 0.02  # match: streams with less of the mass of their patch are left out
+    cells: str = "flow"  # match: what the cells of the plan are, or "cost", "distance"
     patch: tuple[str, int] | None = None  # match: "query" or "gallery" and which, alone
+    heat: tuple[str, ...] = ()  # match: kinds of saliency that are worked out for the pair
+    chosen: tuple[str, ...] = ()  # match: queries of another gallery that are averaged
+    tried: tuple[MatchPlan, ...] = ()  # match: how else all faces were searched for, grids and solvers
+    tested: tuple[str, ...] = ()  # upgrade: the test whose errors are listed: query, gallery, direction
     beside: str = ""  # upgrade: another model that the same people are shown by; projection: beside that on the map
     colour: str = IDENTITY  # projection: IDENTITY, UNSURE, CHANGE, MOVED or a column
+    on_map: str = "change"  # upgrade: of ON_MAP
     shape: str = ""  # projection: a column that tells augmented pictures
     augmented: tuple[str, ...] = ()
+    groups: str = ""  # projection: a column whose values are listed by how far they moved; "": people
     focus: tuple[str, ...] = ()  # projection: people who alone have colours
     run: str = ""  # training: the folder that holds it
+    scale: str = ""  # training: of the terms, "linear" or "log"; "": as they lie
     stage: str = ""  # training: of several in a row, the one that is shown; "": the last that has begun
 
 
@@ -141,6 +166,24 @@ def _gallery(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[st
     return (workspace.faces, rows_of(workspace)), {"value": workspace.arrangement.sort}
 
 
+# Doctor
+
+
+def _doctor(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    assert workspace.diagnosis is not None
+    return (workspace.faces, findings_of(workspace)), {"checked": workspace.diagnosis.faces, "kind": view.finding}
+
+
+def findings_of(workspace: Workspace) -> tuple[Finding, ...]:
+    """What the doctor says, and what was noted when the gallery was read."""
+    from facelens.images.doctor import Finding
+
+    found, notes = workspace.diagnosis, workspace.notes
+    message = plural(len(notes), "{n} note from reading the gallery.", "{n} notes from reading the gallery.")
+    reading = (Finding("reading notes", "note", message, details=notes),) if notes else ()
+    return (*found.findings, *reading) if found is not None else ()
+
+
 # Evaluation
 
 
@@ -153,7 +196,11 @@ def _evaluation(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
     # Charts draw what was worked out from the scores; these, some 50 MB a model, stay here.
     a, b = (replace(one, scores=None) if one is not None else None for one in (found.a, found.b))
     point = {"threshold": here.threshold, "far": here.far} if here is not None else {}
-    return (replace(found, a=a, b=b),), {"side": view.side, "faces": workspace.faces, **point}
+    more: dict[str, Any] = {"worst": view.worst, "asked": view.asked or view.side}
+    if view.tapped is not None and workspace.faces is not None:
+        members = workspace.protocol.templates if workspace.protocol is not None else None
+        more["listed"] = listed_again(workspace.faces, view.tapped, members)
+    return (replace(found, a=a, b=b),), {"side": view.side, "faces": workspace.faces, **more, **point}
 
 
 # Uncertainty
@@ -165,7 +212,14 @@ def _uncertainty(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dic
     more = {"step": workspace.refusal, "lower": found.lower, "log": view.log, "plan": workspace.resolved_ensemble}
     return (workspace.faces, found), {
         **more, "against": against_of(workspace, view), "update": update_of(workspace, view),
+        "people": codes_of(workspace, view.people),
     }  # fmt: skip
+
+
+def codes_of(workspace: Workspace, names: Sequence[str]) -> tuple[int, ...]:
+    """People by their codes, as far as they are there."""
+    known = {name: code for code, name in enumerate(workspace.faces.identity.names)} if workspace.faces else {}
+    return tuple(known[name] for name in names if name in known)
 
 
 def against_of(workspace: Workspace, view: View) -> str:
@@ -176,8 +230,13 @@ def against_of(workspace: Workspace, view: View) -> str:
         return view.against
     if found.by != VARIANCE:
         return VARIANCE
-    known = [name for name, column in faces.columns.items() if isinstance(column, np.ndarray) and name not in OWN]
+    known = [name for name, column in faces.columns.items() if name not in OWN and _varies(column)]
     return next((name for name in SCORES if name in known), known[0] if known else "")
+
+
+def _varies(column: Column) -> bool:
+    known = column[np.isfinite(column)] if isinstance(column, np.ndarray) else np.zeros(0)
+    return len(known) > 0 and bool((known != known[0]).any())
 
 
 def update_of(workspace: Workspace, view: View) -> Callable[..., Update] | None:
@@ -200,8 +259,12 @@ def update_of(workspace: Workspace, view: View) -> Callable[..., Update] | None:
 def _confidence(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
     plan, selection = workspace.resolved_parts, workspace.selection
     chosen = selection.ids if len(selection) else None
-    more = {"shown": plan.show, "selection": chosen, "far": plan.far, "model": plan.model}
-    return (workspace.faces, workspace.parts, workspace.study), more
+    found = [face for name in view.listed if (face := face_of(workspace.faces, name)) is not None]
+    listed = np.array(found, np.int64) if found else None
+    order = {"listed": listed, "columns": view.columns, "by": view.by, "descending": view.descending}
+    more = {"shown": plan.show, "selection": chosen, "far": plan.far, "model": plan.model, **order}
+    many = {"part": workspace.part, "other": view.other, "average": average_of(workspace, view)}
+    return (workspace.faces, workspace.parts, workspace.study), {**more, **many, "match": matched_by(workspace)}
 
 
 def _hold_jury(workspace: Workspace, view: View, tick: Tick) -> dict[str, Any]:
@@ -218,6 +281,19 @@ def _hold_jury(workspace: Workspace, view: View, tick: Tick) -> dict[str, Any]:
     return {"verdict": said, "ruling": ruling, "match": match}
 
 
+def average_of(workspace: Workspace, view: View) -> Callable[[], tuple[Average, Ruling]] | None:
+    """What works out how the parts vote on many pairs, among the selected faces or all; None where nothing is cut."""
+    from facelens.session.tasks import jury_average
+
+    parts, plan = workspace.parts, workspace.resolved_parts
+    if parts is None or plan.model not in workspace.features:
+        return None
+    return partial(
+        jury_average, parts, workspace.features[plan.model], ids=workspace.selection.ids, which=view.pairs,
+        match=matched_by(workspace), kept=voting(workspace, parts), far=plan.far,
+    )  # fmt: skip
+
+
 def matched_by(workspace: Workspace) -> str:
     """How parts of two faces are matched: as it is asked for, where the model says how sure it is."""
     sure = workspace.parts is not None and workspace.parts.log_variance is not None
@@ -232,7 +308,8 @@ def voting(workspace: Workspace, parts: Parts) -> np.ndarray[Any, np.dtype[np.bo
 
 
 def _learners(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.faces, workspace.learners), {}
+    current = {"face": workspace.selection.current, "part": workspace.part}
+    return (workspace.faces, workspace.learners), {"k": view.k, "limit": view.limit, **current}
 
 
 # Match
@@ -259,21 +336,74 @@ def _match(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str,
         "query": workspace.query,
         "queries": workspace.queries,
         "sweep": sweep_of(workspace),
+        "tried": tried_of(workspace, view),
         "ground": questions.ground(workspace) if workspace.resolved_match.model else None,
         "pairs": workspace.protocol.pairs if workspace.protocol is not None else None,
         "cut": view.cut,
         "patch": view.patch,
+        "cells": view.cells,
+        "order": workspace.looks.queries_order,
+        "averaged": averaged_of(workspace, view),
+        "salient": salient_of(workspace, view),
     }
     return (workspace.faces,), more
 
 
+def salient_of(workspace: Workspace, view: View) -> tuple[Callable[..., Any], ...]:
+    """What works out the maps of the pair that the page has."""
+    from facelens.session import matching
+
+    face = candidate_of(workspace, view)
+    if face is None or workspace.query is None:
+        return ()
+    given = questions.ground(workspace), workspace.query, face, workspace.resolved_match
+    return tuple(partial(matching.saliency, *given, occlusion=workspace.occlusion, kind=kind) for kind in view.heat)
+
+
+def candidate_of(workspace: Workspace, view: View) -> int | None:
+    """The face beside the query."""
+    from facelens.session.matched import first_face
+
+    found = found_of(workspace)
+    if found is None:
+        return None
+    if view.candidate:
+        return face_of(workspace.faces, view.candidate)
+    return first_face(found, workspace.resolved_match.alpha)
+
+
+def averaged_of(workspace: Workspace, view: View) -> tuple[int, Callable[..., Any]] | None:
+    """How many selected faces are averaged by region, and what works it out; None where they are fewer than two."""
+    from facelens.session import matching
+
+    found = [face_of(workspace.queries, name) for name in view.chosen] if workspace.queries is not None else []
+    chosen = Selection(np.array([face for face in found if face is not None], np.int64))
+    ids = (workspace.selection if workspace.queries is None else chosen).ids[:AVERAGED]
+    plan = workspace.resolved_match
+    if len(ids) < 2 or not plan.model:
+        return None
+    return len(ids), partial(
+        matching.ledgers, questions.ground(workspace), ids, plan, occlusion=workspace.occlusion
+    )  # fmt: skip
+
+
+def tried_of(workspace: Workspace, view: View) -> tuple[tuple[MatchPlan, Any], ...]:
+    """All faces searched for by each of several plans: what works it out, or the answer where that is there."""
+    made: list[tuple[MatchPlan, Any]] = []
+    for plan in view.tried:
+        other = replace(workspace, match_plan=plan)
+        if (request := questions.sweep(other)) is not None:
+            made.append((plan, sweep_of(other) or partial(request.call, *request.args, **request.kwargs)))
+    return tuple(made)
+
+
 def _hold_pairs(workspace: Workspace, view: View, tick: Tick) -> dict[str, Any]:
-    from facelens.session.matched import first_face, nearest_other
+    from facelens.session.matched import nearest_other
 
     found, alpha = found_of(workspace), workspace.resolved_match.alpha
     if found is None:
         return {}
-    face = face_of(workspace.faces, view.candidate) if view.candidate else first_face(found, alpha)
+    face = candidate_of(workspace, view)
     other = nearest_other(found, face, alpha) if face is not None else None
     held = {}
     for name, one in (("pair", face), ("other", other)):
@@ -291,7 +421,32 @@ def _upgrade(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[st
     assert found is not None
     dimensions = {name: workspace.features[name].dimensions for name in found.matrix.models}
     more = {"task": plan.task, "order": order_of(workspace), "share": plan.share, "dimensions": dimensions}
+    more |= {"look": look_of_upgrade(workspace, view), "errors": errors_of(workspace, view)}
     return (workspace.faces, found), {**more, "laid": workspace.upgrade_map, "people": same_people(workspace, view)}
+
+
+def errors_of(workspace: Workspace, view: View) -> Callable[..., Any] | None:
+    """What works out the errors of a test; None where none is chosen, or it is none of those that were made."""
+    found = workspace.upgrade
+    test = found.matrix.test(*view.tested) if found is not None and len(view.tested) == 3 else None
+    if test is None or test.direction != view.tested[2]:
+        return None
+    request = questions.upgrade_errors(workspace, (test.query, test.gallery, test.direction))
+    return None if request is None else partial(request.call, *request.args, **request.kwargs)
+
+
+def look_of_upgrade(workspace: Workspace, view: View) -> Look | None:
+    """What the dots of the map of old and new say; None: what became of each face."""
+    from facelens.figures.projection import Look
+
+    found, laid = workspace.upgrade, workspace.upgrade_map
+    if view.on_map == "identity":
+        return Look(by=IDENTITY)
+    if view.on_map != "moved" or found is None or found.moves is None or laid is None:
+        return None
+    known = dict(zip(found.moves.ids.tolist(), found.moves.moved.tolist()))
+    values = np.array([known.get(face, np.nan) for face in laid.ids.tolist()], np.float32)
+    return Look(by="", values=values, values_title=tr("moved, higher is farther"))
 
 
 def order_of(workspace: Workspace) -> str:
@@ -331,6 +486,7 @@ def pictured(workspace: Workspace) -> Ids:
 def _projection(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (workspace.faces, workspace.projection), {
         "look": look_of(workspace, view),
+        "groups": view.groups,
         "alone": alone_of(workspace, view),
     }
 
@@ -436,7 +592,7 @@ def _part(workspace: Workspace, ground: Layout) -> int:
 
 
 def _training(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.run,), {"stage": view.stage}
+    return (workspace.run,), {"stage": view.stage, "log": view.scale == "log" if view.scale else None}
 
 
 def held_run(view: View) -> Run | None:
@@ -451,17 +607,29 @@ DEPICTED: Mapping[str, Depicted] = {
     "gallery": Depicted(
         {"sheet": "Contact sheet"}, actions.faces_shown, drawing.draw_gallery, _gallery, _nothing, _to()
     ),
+    "doctor": Depicted(
+        {"findings": "Findings", "pictures": "Pictures of a finding"},
+        actions.diagnosed,
+        drawing.draw_doctor,
+        _doctor,
+        _nothing,
+        _to(),
+    ),
     "evaluation": Depicted(
         {
             "roc": "ROC",
             "det": "DET",
             "scores": "Scores",
             "points": "Operating points",
+            "summary": "Summary",
             "breakdown": "Breakdown by a column",
             "confusable": "Confusable people",
             "cmc": "CMC",
             "open set": "Open set",
+            "rates": "Ranks and rates",
             "retrieval": "Retrieval",
+            "queries": "Worst queries",
+            "errors": "Errors on tap",
         },
         actions.evaluated,
         drawing.draw_charts,
@@ -475,6 +643,7 @@ DEPICTED: Mapping[str, Depicted] = {
             "1 to 1": "Risk, 1:1",
             "1 to N": "Risk, 1:N",
             "strip": "Faces in three rows",
+            "identities": "Enrolment by person",
             "quadrants": "Uncertainty and correctness",
             "members": "Members",
             "sizes 1 to 1": "How many members, 1:1",
@@ -490,14 +659,17 @@ DEPICTED: Mapping[str, Depicted] = {
     ),
     "confidence": Depicted(
         {
+            "matrix": "Faces and parts",
             "maps": "Maps beside faces",
             "distributions": "Distributions",
             "attributes": "Attributes",
             "attribute curves": "Curves of attributes",
             "correlation": "Correlation",
+            "two parts": "Two parts",
             "single parts": "Single parts",
             "recall": "Recall",
             "jury": "Jury of the pair",
+            "many pairs": "Jury of many pairs",
         },
         actions.parted,
         drawing.draw_confidence,
@@ -506,7 +678,8 @@ DEPICTED: Mapping[str, Depicted] = {
         lambda which, view: ("parts", "study") if which & STUDIED else ("parts",),
     ),
     "learners": Depicted(
-        {"specialists": "Specialists", "table": "Table", "dimensions": "Dimensions", "groups": "Clusters"},
+        {"specialists": "Specialists", "table": "Table", "dimensions": "Dimensions", "groups": "Clusters",
+         "ranks": "Ranks of the current face"},
         actions.learnt,
         drawing.draw_learners,
         _learners,
@@ -524,7 +697,13 @@ DEPICTED: Mapping[str, Depicted] = {
             "flows": "Flow by each weighting",
             "sweep": "All queries",
             "table": "All queries, table",
+            "grids": "All queries by grid",
+            "solvers": "All queries by solver",
             "pairs": "Listed pairs",
+            "averaged": "Regions of the selection",
+            "ranks": "Ranks of all queries",
+            "painted": "Ranks by occlusion",
+            "saliency": "Saliency",
         },
         actions.matched,
         drawing.draw_match,
@@ -544,6 +723,8 @@ DEPICTED: Mapping[str, Depicted] = {
             "backfill": "Backfill",
             "same people": "Same people",
             "map": "Map of old and new",
+            "pairs": "Flips of pairs",
+            "errors": "Errors of a test",
         },
         actions.upgraded,
         drawing.draw_upgrade,
@@ -552,7 +733,7 @@ DEPICTED: Mapping[str, Depicted] = {
         lambda which, view: ("upgrade", "upgrade map") if "map" in which else ("upgrade",),
     ),
     "projection": Depicted(
-        {"map": "Map", "side by side": "Two models side by side"},
+        {"map": "Map", "moved": "Who moved most", "side by side": "Two models side by side"},
         actions.mapped,
         drawing.draw_projection,
         _projection,

@@ -19,9 +19,10 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from facelens.analyses.cross_errors import CrossErrors
     from facelens.analyses.divided import Learners
     from facelens.analyses.evaluation import Evaluation
-    from facelens.analyses.jury import Ruling, Verdict
+    from facelens.analyses.jury import Average, Ruling, Verdict
     from facelens.analyses.parts import Parts
     from facelens.analyses.plan import EnsemblePlan, MatchPlan
     from facelens.analyses.projection import Projection
@@ -33,29 +34,43 @@ if TYPE_CHECKING:
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
+    from facelens.images.doctor import Finding
     from facelens.images.faceset import FaceSet, Ids, Rows
     from facelens.images.protocol import Pairs
     from facelens.session.ground import Ground
-    from facelens.session.matching import Pair, Searched
+    from facelens.session.listing import Listing
+    from facelens.session.matching import Ledgers, Pair, Salient, Searched
     from facelens.session.training import Run
 
+    Tried = tuple[MatchPlan, Sweep | Callable[..., Sweep]]
+
 GALLERY = ("sheet",)
-CHARTS = ("roc", "det", "scores", "points", "breakdown", "confusable", "cmc", "open set", "retrieval")
+DOCTOR = ("findings", "pictures")
+CHARTS = (
+    "roc", "det", "scores", "points", "summary", "breakdown", "confusable", "cmc", "open set", "rates", "retrieval",
+    "queries", "errors",
+)  # fmt: skip
 UNCERTAINTY = (  # also what their files are called
-    "histogram", "1 to 1", "1 to N", "strip", "quadrants", "members", "sizes 1 to 1", "sizes 1 to N", "scatter",
-    "update",
+    "histogram", "1 to 1", "1 to N", "strip", "identities", "quadrants", "members", "sizes 1 to 1", "sizes 1 to N",
+    "scatter", "update",
 )  # fmt: skip
 CONFIDENCE = (
-    "maps", "distributions", "attributes", "attribute curves", "correlation", "single parts", "recall", "jury",
+    "matrix", "maps", "distributions", "attributes", "attribute curves", "correlation", "two parts", "single parts",
+    "recall", "jury", "many pairs",
 )  # fmt: skip
-LEARNERS = ("specialists", "table", "dimensions", "groups")
-MATCH = ("flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table", "pairs")
-SWEPT = ("sweep", "table")  # of MATCH: those that need a search for all faces
+LEARNERS = ("specialists", "table", "dimensions", "groups", "ranks")
+MATCH = (
+    "flow", "ranking", "regions", "retrieval", "occlusions", "weights", "flows", "sweep", "table", "grids", "solvers",
+    "pairs", "averaged", "ranks", "painted", "saliency",
+)  # fmt: skip
+SWEPT = ("sweep", "table", "grids", "solvers", "ranks")  # of MATCH: those that need a search for all faces
+SETTINGS = {"grids": "grid", "solvers": "solver"}  # what differs between the searches that these compare
 PUBLISHED = (0.0, 0.3, 0.5, 0.7, 1.0)  # alphas
 UPGRADE = (
     "matrix", "gains", "sequence", "table", "directions", "compactness", "flips", "backfill", "same people", "map",
+    "pairs", "errors",
 )  # fmt: skip
-PROJECTION = ("map", "side by side")
+PROJECTION = ("map", "moved", "side by side")
 TRAINING = ("curves", "confidences", "clusters")
 
 
@@ -76,6 +91,32 @@ def draw_gallery(
     return _written(out, which, lambda name, tick: contact_sheet(faces, rows, value=value, tick=tick), tick, paper)
 
 
+def draw_doctor(
+    out: Path,
+    faces: FaceSet,
+    findings: Sequence[Finding],
+    *,
+    checked: int,
+    kind: str = "",
+    which: Sequence[str] = DOCTOR,
+    paper: Paper | None = None,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for what the doctor found; `kind` is the finding whose pictures are drawn, else the first with some."""
+    from facelens.figures.findings import draw_finding, draw_findings
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "findings":
+            return draw_findings(faces, findings, checked=checked)
+        pictured = [one for one in findings if len(one.ids)]
+        chosen = next((one for one in findings if one.kind == kind), pictured[0] if pictured else None)
+        if chosen is None:
+            raise InputError(tr("No finding is about single pictures."))
+        return draw_finding(faces, chosen, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
+
+
 def draw_charts(
     out: Path,
     evaluation: Evaluation,
@@ -85,14 +126,27 @@ def draw_charts(
     threshold: float | None = None,
     far: float | None = None,
     faces: FaceSet | None = None,
+    worst: str = "",
+    asked: str = "b",
+    listed: Listing | None = None,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """Draw charts to `out`, or where there are several to files beside it with their names added; leaves out what
     cannot be drawn, unless nothing can. Scores are those of `side`, with the threshold given; `faces` are those that
-    were evaluated, for pictures of them."""
+    were evaluated, for pictures of them; `worst` is the measure by which the worst queries come first, those of the
+    model `asked`; `listed` are the pairs behind what was clicked."""
 
     def figure(name: str, tick: Tick) -> Figure:
+        if name == "queries":
+            from facelens.figures.worst import draw_worst
+
+            report = getattr(evaluation, asked) or evaluation.b or evaluation.a
+            if report is None or faces is None:
+                raise InputError(tr("There are no scores to draw."))
+            return draw_worst(faces, evaluation, report, by=worst, tick=tick)
+        if name == "errors":
+            return _listed(evaluation, listed, faces, tick)
         return _figure(evaluation, name, side=side, threshold=threshold, far=far, faces=faces, tick=tick)
 
     return _written(out, which, figure, tick, paper)
@@ -108,6 +162,7 @@ def draw_uncertainty(
     lower: bool = False,
     log: bool = False,
     plan: EnsemblePlan | None = None,
+    people: Sequence[int] = (),
     against: str = "",
     update: Callable[..., Update] | None = None,
     paper: Paper | None = None,
@@ -115,12 +170,13 @@ def draw_uncertainty(
 ) -> list[Path]:
     """The same for an ensemble at a step of coverage; `lower`: its values are negatives, `log`: of the counts.
 
-    `plan` tells the rates, `against` is the column its score is set beside, `update` works out what another query model
-    changes.
+    `plan` tells the rates, `people` are codes of those who are listed, `against` is the column its score is set beside,
+    `update` works out what another query model changes.
     """
     from facelens.analyses.ensemble import percentiles
     from facelens.figures import ensembles, quadrants
     from facelens.figures import uncertainty as figures
+    from facelens.figures.enrolled import draw_enrolment
     from facelens.figures.refusal import score_words
     from facelens.figures.strip import face_strip
 
@@ -142,6 +198,11 @@ def draw_uncertainty(
                 faces, found.ids, values=found.values, percentiles=percentiles(found.values),
                 right=known.right if known is not None else None, limit=limit if math.isfinite(limit) else None,
                 name=found.by, lower=lower, whose=whose, tick=tick,
+            )  # fmt: skip
+        if name == "identities":
+            return draw_enrolment(
+                faces, found.ids, found.values, known, limit=limit, people=people, name=found.by, lower=lower,
+                whose=whose, tick=tick,
             )  # fmt: skip
         if name == "quadrants":
             if known is None:
@@ -194,27 +255,57 @@ def draw_confidence(
     which: Sequence[str] = CONFIDENCE,
     shown: str = "",
     selection: Ids | None = None,
+    listed: Ids | None = None,
+    columns: Sequence[int] = (),
+    by: str = "mean",
+    descending: bool = True,
     verdict: Verdict | None = None,
     ruling: Ruling | None = None,
+    average: Callable[[], tuple[Average, Ruling]] | None = None,
     match: str = "cosine",
+    part: int = 0,
+    other: int = -1,
     far: float = 1e-3,
     model: str = "",
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for the parts of a model: maps of the selected faces, or of some from sure to unsure; what a study has
-    by now, at the FAR it was made for; the jury of a pair where there is a verdict."""
-    from facelens.figures import confidence, part_study
+    """The same for the parts of a model: a matrix of faces as they are `listed`; maps of the selected faces, or of some
+    from sure to unsure; what a study has by now, at the FAR it was made for; the jury of a pair where there is a
+    verdict; `average` works out its votes on many pairs; `part` and `other` are two parts, that with the one most like
+    it by default."""
+    from facelens.figures import confidence, part_pairs, part_study
 
     shown = shown if shown in parts.values else next(iter(parts.values), "")
     subject = confidence.Subject.of(faces, parts, model)
     missing = InputError(tr("This is not worked out yet."), hint=tr("Wait for the study of the parts."))
 
+    def nearest() -> int:
+        """The part most like the current one."""
+        alike = study.correlation if study is not None else None
+        values = None if alike is None else alike.centre if alike.centre is not None else alike.slices
+        if values is None:
+            raise missing
+        row = np.where(np.isfinite(values[part]), values[part], -np.inf)
+        row[part] = -np.inf
+        return int(row.argmax())
+
     def figure(name: str, tick: Tick) -> Figure:
+        if name == "matrix":
+            return confidence.draw_matrix(
+                faces, parts, shown=shown, ids=listed, columns=columns, by=by, descending=descending, model=model,
+                tick=tick,
+            )  # fmt: skip
         if name == "maps":
             return confidence.draw_maps(faces, parts, shown=shown, ids=selection, model=model, tick=tick)
         if name == "distributions":
             return confidence.draw_distributions(faces, parts, shown=shown, model=model, tick=tick)
+        if name == "many pairs":
+            if average is None:
+                raise missing
+            return part_pairs.draw_average(*average(), parts, subject, match=match)
+        if name == "two parts":
+            return part_pairs.draw_two_parts(parts, subject, part, other if other >= 0 else nearest())
         if name == "jury":
             if verdict is None:
                 raise InputError(tr("No pair is chosen."), hint=tr("Choose two faces."))
@@ -242,17 +333,26 @@ def draw_learners(
     learners: Learners,
     *,
     which: Sequence[str] = LEARNERS,
+    k: int = 1,
+    limit: int = 1,
+    face: int | None = None,
+    part: int = -1,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for the learners of a divided model, beside its baseline where there is one."""
+    """The same for the learners of a divided model, beside its baseline where there is one: Recall@k, specialists that
+    others find beyond `limit`, the ranks of one face with the learner `part` in front."""
     from facelens.figures import learners as figures
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "specialists":
-            return figures.draw_specialists(faces, learners, tick=tick)
-        draw = {"table": figures.draw_table, "dimensions": figures.draw_dimensions, "groups": figures.draw_clusters}
-        return draw[name](faces, learners)
+            return figures.draw_specialists(faces, learners, limit=limit, tick=tick)
+        if name == "ranks":
+            return figures.draw_ranks(faces, learners, face, part=part)
+        if name == "groups":
+            return figures.draw_clusters(faces, learners)
+        draw = {"table": figures.draw_table, "dimensions": figures.draw_dimensions}
+        return draw[name](faces, learners, k=k)
 
     return _written(out, which, figure, tick, paper)
 
@@ -269,22 +369,31 @@ def draw_match(
     queries: FaceSet | None = None,
     other: Pair | None = None,
     sweep: Sweep | None = None,
+    tried: Sequence[Tried] = (),
     ground: Ground | None = None,
     pairs: Pairs | None = None,
     cut: float = 0.02,
     patch: Patch | None = None,
+    cells: str = "flow",
+    order: str = "",
+    averaged: tuple[int, Callable[..., Ledgers]] | None = None,
+    painted: Mapping[str, Searched] | None = None,
+    salient: Sequence[Salient | Callable[..., Salient]] = (),
     which: Sequence[str] = MATCH,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for a search by patches, for one of the faces found, and for all queries.
 
-    `query`, `name` and `queries` say who is searched for, see `matched.Subject`. `other` is the
-    nearest face of the other kind; `cut` and `patch` are those on screen, see `figures.transport.draw_flow`. `ground`
-    is where was searched: sheets search there for the same face, painted otherwise or weighed in other ways. `pairs`
-    are those that a test lists.
+    `query`, `name` and `queries` say who is searched for, see `matched.Subject`. `other` is the nearest face of the
+    other kind; `cut`, `patch` and `cells` are those on screen, see `figures.transport.draw_flow`. `ground` is where was
+    searched: sheets search there for the same face, painted otherwise or weighed in other ways. `pairs` are those that
+    a test lists. `tried` are searches for all by other grids or solvers, or what works them out. `order` is that of the
+    list of all queries, `averaged` how many faces are averaged and what works it out, `painted` what was found for the
+    query under some kinds of occlusion, `salient` maps of the pair, or what works them out.
     """
-    from facelens.figures import reranking, retrieved, transport, weighing
+    from facelens.figures import match_words, query_ranks, region_means, reranking, retrieved, transport, weighing
+    from facelens.figures.salient import Map, draw_saliency
     from facelens.session import deciding
     from facelens.session.match_sheets import Sheets
     from facelens.session.matched import Subject, first_face
@@ -294,16 +403,16 @@ def draw_match(
 
     def sheet(which: str, searched: Searched, tick: Tick) -> Figure:
         """What is worked out here."""
-        if faces.behind is not None:
-            message = tr("This sheet is worked out from pictures as they are, so there is none in disguise.")
-            raise InputError(message, hint=tr("Switch pseudonyms and blurring off for it."))
-        if ground is None or query is None:
+        if ground is None or query is None or (faces.behind is not None and ground.tells is None):
             raise missing
         sheets = Sheets(ground, subject, query)
         part = part_of(tick, 0, 2)
         if which in ("retrieval", "occlusions"):
             blocks = [sheets.block(searched.occlusion, tick=part)] if which == "retrieval" else sheets.blocks(tick=part)
             return retrieved.draw_retrieval(faces, blocks, plan=plan, told=subject.told, tick=part_of(tick, 1, 2))
+        if which == "painted":
+            every, now = sheets.ranks(painted or {}, tick=tick), searched.occlusion.kind
+            return query_ranks.draw_occlusion_ranks(every, now=now, query=subject.called, plan=plan, told=subject.told)
         face = pair.found.gallery if pair is not None else first_face(searched, plan.alpha)
         if face is None:
             raise missing
@@ -320,6 +429,14 @@ def draw_match(
         grid = pair.found.grid if pair is not None else plan.grid
         return reranking.draw_verified(found, plan=plan, told=subject.whose(grid))
 
+    def settings(by: str, sweep: Sweep, tick: Tick) -> Figure:
+        """Searches that differ from the plan in one setting alone, in the order in which they were tried."""
+        chosen = [one for one in tried if match_words.same_but_for(one[0], plan, by)]
+        found = []
+        for i, (asked, one) in enumerate(chosen):
+            found.append((asked, one(tick=part_of(tick, i, len(chosen))) if callable(one) else one))
+        return reranking.draw_settings(found, by=by, plan=plan, told=subject.swept(sweep, None))
+
     def figure(which: str, tick: Tick) -> Figure:
         if which == "pairs":
             return verified(tick)
@@ -327,11 +444,25 @@ def draw_match(
             if sweep is None:
                 raise InputError(tr("All queries are not searched for yet."), hint=tr("Search for all faces first."))
             grid = pair.found.grid if pair is not None else plan.grid
+            told = subject.swept(sweep, grid)
+            if which in SETTINGS:
+                return settings(SETTINGS[which], sweep, tick)
+            if which == "ranks":
+                return query_ranks.draw_query_ranks(
+                    subject.home, sweep, plan=plan, told=told, order=order or "change", tick=tick
+                )
             draw = {"sweep": reranking.draw_sweep, "table": reranking.draw_before_after}[which]
-            return draw(sweep, plan=plan, told=subject.swept(sweep, grid))
+            return draw(sweep, plan=plan, told=told)
         if searched is None:
             raise missing
-        if which in ("retrieval", "occlusions", "weights", "flows"):
+        if which == "averaged":
+            if averaged is None:
+                raise InputError(tr("Fewer than two faces are selected."), hint=tr("Select two faces or more."))
+            n, work = averaged
+            found = work(tick=tick)
+            told = subject.whose(searched.found.grid)
+            return region_means.draw_region_means(found.mate, found.other, faces=n, plan=plan, told=told)
+        if which in ("retrieval", "occlusions", "weights", "flows", "painted"):
             return sheet(which, searched, tick)
         if which == "ranking":
             right = searched.right if subject.known else None
@@ -342,8 +473,16 @@ def draw_match(
             )  # fmt: skip
         if pair is None:
             raise missing
+        if which == "saliency":
+            maps = []
+            for i, one in enumerate(salient):
+                known = one(tick=part_of(tick, i, len(salient))) if callable(one) else one
+                maps.append(Map(known.kind, known.values, known.titles[0], known.sentence))
+            return draw_saliency(subject.match(pair), maps, told=subject.whose(None))
         if which == "flow":
-            return transport.draw_flow(subject.match(pair), plan=plan, told=subject.told, cut=cut, patch=patch)
+            return transport.draw_flow(
+                subject.match(pair), plan=plan, told=subject.told, cut=cut, patch=patch, shown=cells
+            )
         against = None if other is None else subject.match(other)
         return transport.draw_regions(subject.match(pair), against, plan=plan, told=subject.told)
 
@@ -360,13 +499,16 @@ def draw_upgrade(
     share: float | None = None,
     people: SameClass | None = None,
     laid: Projection | None = None,
+    look: Look | None = None,
     dimensions: Mapping[str, int] | None = None,
+    errors: CrossErrors | Callable[..., CrossErrors] | None = None,
     which: Sequence[str] = UPGRADE,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for an upgrade, by its `task`; `order` of the backfill is in front, `people` are shown by upgrades,
-    `laid` is the map of old and new, and `dimensions` are those of the models."""
+    `laid` is the map of old and new, whose dots say what `look` does, else what changed, and `dimensions` are those of
+    the models; `errors` are those of one test, or what works them out."""
     from facelens.figures import backfill, crossing, flips, same_class, upgrade_table
     from facelens.figures.projection import Look, draw_map
 
@@ -386,12 +528,21 @@ def draw_upgrade(
             return upgrade_table.draw_compactness(found, gallery=faces.name)
         if name == "flips":
             return flips.draw_flips(faces, found, tick=tick)
+        if name == "pairs":
+            return flips.draw_flip_pairs(faces, found, tick=tick)
+        if name == "errors":
+            if errors is None:
+                raise InputError(
+                    tr("No test is chosen whose errors could be drawn."), hint=tr("Click a cell of the cross-tests.")
+                )
+            known = errors(tick=part_of(tick, 0, 2)) if callable(errors) else errors
+            return flips.draw_errors(faces, found, known, tick=part_of(tick, 1, 2))
         if name == "backfill":
             return backfill.draw_backfill(found, gallery=faces.name, task=task, order=order, share=share)
         if name == "map":
             if laid is None:
                 raise InputError(tr("The map of old and new is not there yet."), hint=tr("Wait for it."))
-            return draw_map(faces, laid, Look(by="change", change=found.change_of(laid.ids)))
+            return draw_map(faces, laid, look or Look(by="change", change=found.change_of(laid.ids)))
         if people is None:
             raise InputError(tr("Nobody is chosen to be shown by two upgrades."))
         return same_class.draw_same_class(faces, people)
@@ -405,17 +556,22 @@ def draw_projection(
     found: Projection,
     *,
     look: Look | None = None,
+    groups: str = "",
     alone: Sequence[Callable[..., Projection]] = (),
     which: Sequence[str] = PROJECTION,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for a map of the faces; `alone` lay out each of some models by itself."""
+    """The same for a map of the faces; `groups` is a column whose values move, else people do, `alone` lay out each of
+    some models by itself."""
+    from facelens.figures.moved import draw_moved
     from facelens.figures.projection import draw_map, draw_side_by_side
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "map":
             return draw_map(faces, found, look)
+        if name == "moved":
+            return draw_moved(faces, found, groups=groups, tick=tick)
         if len(alone) < 2:
             raise InputError(
                 tr("There is no other model to stand beside this one."),
@@ -432,11 +588,13 @@ def draw_training(
     run: Run,
     *,
     stage: str = "",
+    log: bool | None = None,
     which: Sequence[str] = TRAINING,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """The same for a training as far as it is: its `stage`, or where it has several the last one that has begun."""
+    """The same for a training as far as it is: its `stage`, or where it has several the last one that has begun; terms
+    on a logarithmic axis or not, by default where they lie far apart."""
     from facelens.figures import training as figures
 
     shown = stage if stage in run.stages else run.stage
@@ -448,8 +606,13 @@ def draw_training(
         tr("on {name}", name=escaped(run.name)) if run.name else tr("on drawn people"),
         tr("seed {n}", n=recipe.seed),
     ]
-    draw = {"curves": figures.draw_curves, "confidences": figures.draw_confidences, "clusters": figures.draw_clusters}
-    return _written(out, which, lambda name, tick: draw[name](rows, told), tick, paper)
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "curves":
+            return figures.draw_curves(rows, told, log=log)
+        return {"confidences": figures.draw_confidences, "clusters": figures.draw_clusters}[name](rows, told)
+
+    return _written(out, which, figure, tick, paper)
 
 
 def _written(
@@ -471,11 +634,37 @@ def _written(
     return written
 
 
+def _listed(evaluation: Evaluation, listed: Listing | None, faces: FaceSet | None, tick: Tick) -> Figure:
+    """The pairs behind what was clicked."""
+    from facelens.figures.listed import Pair, draw_listed
+    from facelens.session.listing import FALSE_ALARM, GAINED, HIT, KINDS, LOST, MISS, RIGHT
+
+    if listed is None or faces is None:
+        raise InputError(tr("No pair is listed."), hint=tr("Click a point, a bin, a rank or a cell first."))
+    pairs, of = [], {GAINED: "gained", LOST: "lost"}
+    for place, kind in enumerate(listed.kind.tolist()):
+        rows = [listed.face_of(faces, int(side[place])) for side in (listed.first, listed.second)]
+        mark = of.get(kind, "right" if kind in RIGHT else "wrong")
+        pairs.append(
+            Pair(
+                (rows[0], rows[1]), listed.names(faces, place), tr(KINDS[kind]), mark, float(listed.score[place]),
+                float(listed.margin[place]), listed.value,
+            )
+        )  # fmt: skip
+    sides, ahead = evaluation.sides, tr("how far the wrong face is ahead of the right one")
+    models = [f"{letter}: {escaped(one.name)}" if len(sides) > 1 else escaped(one.name) for letter, one in sides]
+    searched = np.isin(listed.kind, (MISS, HIT, FALSE_ALARM)).any()
+    return draw_listed(
+        faces, pairs, title=listed.title, told=[*models, escaped(evaluation.gallery)], total=listed.total,
+        score=listed.value, margin=ahead if searched else "", tick=tick,
+    )  # fmt: skip
+
+
 def _figure(
     evaluation: Evaluation, name: str, *, side: str, threshold: float | None, far: float | None, faces: FaceSet | None,
     tick: Tick,
 ) -> Figure:  # fmt: skip
-    from facelens.figures import breakdown, charts
+    from facelens.figures import breakdown, charts, summed
 
     report = getattr(evaluation, side) or evaluation.b or evaluation.a
     if name == "scores":
@@ -492,6 +681,8 @@ def _figure(
         "roc": charts.roc,
         "det": charts.det,
         "points": charts.operating_points,
+        "summary": summed.draw_summary,
+        "rates": summed.draw_rates,
         "cmc": charts.cmc,
         "open set": charts.open_set,
         "retrieval": breakdown.draw_retrieval,

@@ -16,6 +16,7 @@ from facelens.progress import Tick, part_of, silent
 from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:  # the command line knows of this file before anything is asked for
+    from facelens.analyses.plan import ProjectionPlan
     from facelens.analyses.projection import Projection
     from facelens.features.exports import Outgoing
     from facelens.features.featureset import FeatureSet
@@ -24,6 +25,65 @@ if TYPE_CHECKING:  # the command line knows of this file before anything is aske
 TARGETS = {"npz": ".npz", "parquet": ".parquet", "tensorboard": "", "fiftyone": ""}  # the ending; "" for a folder
 NEAREST = 15  # faces that are named as nearest to each
 THUMBNAIL = 96  # pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Exportable:
+    """What there is to export: faces with all that is said about them, and the vectors of one model."""
+
+    faces: FaceSet
+    features: FeatureSet
+    excluded: Ids
+    plan: ProjectionPlan  # of the map that was looked at
+    notes: tuple[str, ...] = ()
+
+
+def of_file(
+    path: Path,
+    *,
+    root: Path,
+    model: str = "",
+    gallery: Path | None = None,
+    trusted: bool = False,
+    tick: Tick = silent,
+) -> Exportable:
+    """What a workspace file says: flags, ratings, tags, notes and subsets are columns of its faces.
+
+    Without `model` it is the one that was looked at; `gallery` is where the pictures are now, if they have moved, and
+    `root` where vectors are kept.
+    """
+    from facelens.analyses.plan import ProjectionPlan
+    from facelens.session import archive
+    from facelens.session.mark_columns import spoken
+    from facelens.session.replay import Replay
+
+    found = archive.read(path)
+    here = tr("Where the pictures have moved, give --gallery PATH.")
+    made = Replay(found, trusted=trusted, missing="tell", root=root, gallery=gallery, otherwise=here)
+    name = _model(found.path.name, made.names, model, found.fields.get("model", ""))
+    made.open_galleries(tick)
+    features, _ = made.vectors(name, lazy=True)
+    made.find_faces()
+    made.read_tables(kinds=("scores",))
+    faces, now = made.faces, made.workspace
+    marked = faces.with_columns(spoken(faces, now.annotations, now.subsets))
+    plan = found.fields.get("projection_plan", ProjectionPlan())
+    return Exportable(marked, features, now.excluded, plan, made.told)
+
+
+def _model(file: str, names: tuple[str, ...], wanted: str, usual: str) -> str:
+    """The model that is meant."""
+    name = wanted or (usual if usual in names else names[0] if len(names) == 1 else "")
+    if name in names:
+        return name
+    if not names:
+        raise InputError(
+            tr("No model of {name} has vectors.", name=escaped(file)),
+            hint=tr("Open it, embed its gallery, and save it."),
+        )
+    listed = ", ".join(escaped(one) for one in names)
+    message = tr("There is no model {name}.", name=escaped(name)) if name else tr("There are several models.")
+    raise InputError(message, hint=tr("Choose one with --model: {names}.", names=listed))
 
 
 @dataclass(frozen=True)

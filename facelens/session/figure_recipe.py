@@ -23,7 +23,8 @@ from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, silent
 from facelens.session import archive
 from facelens.session.archive import Archive, Document
-from facelens.session.depicting import DEPICTED, View, rows_of
+from facelens.session.depicting import DEPICTED, ON_MAP, View, rows_of
+from facelens.session.listing import KINDS
 from facelens.session.outgoing import outgoing
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.questions import QUESTIONS
@@ -174,8 +175,32 @@ def _view(found: object) -> View:
         raise Misfit(f"figure.view.side is {shown(view.side)}")
     if view.patch is not None and view.patch[0] not in ("query", "gallery"):
         raise Misfit(f"figure.view.patch is {shown(view.patch[0])}")
+    from facelens.analyses.jury import WHICH
+    from facelens.features import saliency
+
+    known: dict[str, tuple[str, ...]] = {
+        "asked": ("", "a", "b"),
+        "pairs": WHICH,
+        "cells": ("flow", "cost", "distance"),
+        "on_map": ON_MAP,
+        "scale": ("", "linear", "log"),
+    }
+    for name, values in known.items():
+        if getattr(view, name) not in values:
+            raise Misfit(f"figure.view.{name} is {shown(getattr(view, name))}")
+    if view.tapped is not None:
+        if view.tapped.of not in ("face", "template"):
+            raise Misfit(f"figure.view.tapped.of is {shown(view.tapped.of)}")
+        if strange := [line.kind for line in view.tapped.lines if line.kind not in KINDS]:
+            raise Misfit(f"figure.view.tapped has {shown(strange[0])}")
+    if any(kind not in saliency.KINDS for kind in view.heat):
+        raise Misfit(f"figure.view.heat is {shown(list(view.heat))}")
+    if len(view.tested) not in (0, 3):
+        raise Misfit("figure.view.tested is no test")
     if len(view.pair) not in (0, 2):
         raise Misfit("figure.view.pair are not two faces")
+    if min(view.k, view.limit) < 1:
+        raise Misfit(f"figure.view.k is {shown(view.k)}, limit {shown(view.limit)}")
     if not 0 <= view.cut <= 1:
         raise Misfit(f"figure.view.cut is {shown(view.cut)}")
     return view

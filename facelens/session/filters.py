@@ -10,7 +10,8 @@
 
 Upper and lower case are the same, and so are `_` and a space; yet `=` takes the name spelled exactly so where there is
 one. A missing value passes no comparison, not even `!=`; `not` turns a whole test round, so `not variance > 1` holds
-where the variance is missing. A column whose name has spaces stands in `backticks`. Nothing is ever evaluated as code.
+where the variance is missing. What was never said by hand is not missing: `flag != rejected` and `tag != blurry` hold
+for faces without flag and tag. A column whose name has spaces stands in `backticks`. Nothing is ever evaluated as code.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from facelens.errors import InputError
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.packed import Packed
-from facelens.session.mark_columns import Sets
+from facelens.session.mark_columns import Flags, Marks, Sets
 from facelens.words import escaped, tr
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -318,7 +319,9 @@ class _Compare:
             return self._path(faces)
         values = faces.values(name)
         if isinstance(values, Labels):
-            return _by_code(values, self.names(faces))
+            found = _by_code(values, self.names(faces))
+            unsaid = self.operator.value == "!=" and isinstance(values, Marks)
+            return found | (values.codes < 0) if unsaid else found
         return self._numbers(values)
 
     def named(self, faces: FaceSet) -> str:
@@ -333,6 +336,9 @@ class _Compare:
         if self.operator.value == "~":
             return _containing(_names(labels), self.value.value)
         equal = _equal(labels, self.value.value)
+        if isinstance(labels, Flags) and not equal.any():
+            said = tr("{column} is never {value}.", column=self.column.value, value=escaped(self.value.value))
+            raise self._error(self.value, said, tr("It is {words}, or missing.", words=tr(" or ").join(labels.names)))
         return ~equal if self.operator.value == "!=" else equal
 
     def _path(self, faces: FaceSet) -> Mask:

@@ -7,9 +7,11 @@ the same gallery is answered at once. For one thread at a time.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ FEW = 5  # landmarks of a face that every detector gives
 NAMED = 3  # broken pictures that are told by name
 
 Floats = NDArray[np.float32]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,11 @@ class Ground:
     queries: FaceSet | None = None
     asking: FeatureSet | None = None
     quarantined: Path | None = None  # as in `tasks.check_gallery`
+    tells: Callable[[Any], Any] | None = None  # in disguise: what is found as it may be told; pictures are as they are
+
+    def told(self, found: Found) -> Found:
+        """What was found here, as it may be told."""
+        return found if self.tells is None else self.tells(found)  # type: ignore[no-any-return]
 
     @property
     def home(self) -> FaceSet:

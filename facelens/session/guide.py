@@ -236,7 +236,7 @@ def _command(id: str, *, key: bool, mark: str) -> str:
     keys = keys_of(id)
     if key:
         return keys[0] if keys else tr("(no key)")
-    words = f"{tr(BY_ID[id].menu)} > {tr(BY_ID[id].text).rstrip('…')}"
+    words = " > ".join([*(tr(title) for title in BY_ID[id].place), tr(BY_ID[id].text).rstrip("…")])
     return f"{mark}{words}{mark}" + (f" ({keys[0]})" if keys else "")
 
 

@@ -7,14 +7,14 @@ of the workspace undoable, give it a row in UNDOABLE.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facelens.analyses.plan import ALL_PAIRS, OWN, PLAIN_SUM
-from facelens.session import filters
+from facelens.analyses.plan import ALL_PAIRS, CURRENT, OWN, PLAIN_SUM
+from facelens.session import filters, looks
 from facelens.session.annotations import joined
 from facelens.session.mark_columns import called
 from facelens.session.selection import Mode
@@ -47,7 +47,7 @@ class Step:
     @property
     def place(self) -> str:
         """The title of the panel it belongs to."""
-        return UNDOABLE[self.lead[0]].place
+        return looks.ABOUT[self.lead[1]][0] if self.lead[0] == "looks" else UNDOABLE[self.lead[0]].place
 
     @property
     def size(self) -> int:
@@ -224,7 +224,7 @@ WORDS = {
     "others": "further models",
     "protocol": "test",
     "r_mode": "rule of R",
-    "refuse": "refused pictures",
+    "refuse": "1:1 leaves out",
     "right": "recognised",
     "share": "share re-embedded",
     "show": "value shown",
@@ -233,6 +233,29 @@ WORDS = {
     "upper": "upper bound",
     "weights": "weighting",
 }
+
+
+# What a value of a plan is called on the screen, where it is kept under another word.
+VALUES: Mapping[str, Mapping[object, str]] = {
+    "cut": {"order": "as they lie", "rotation": "after a learned rotation"},
+    "emptied": {"keep": "keeps the surest one", "unenrol": "is un-enrolled"},
+    "match": {"weighted": "confidence-weighted", "likelihood": "mutual likelihood"},
+    "method": {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE", "procrustes": "Procrustes", "rbt": "RBT"},
+    "mode": {"m2m": "M2M", "unified": "Unified"},
+    "nmi_mean": {"": "none", "arithmetic": "NMI, arithmetic", "geometric": "NMI, geometric"},
+    "open_rule": {"nist": "NIST", "roc": "ROC", "mixbct": "MixBCT", "pfe": "PFE"},
+    "part": {None: "all parts", CURRENT: "the current one"},
+    "queries": {"target": "the query model", "ensemble": "the ensemble itself"},
+    "r_mode": {"exclude_self": "the others", "paper": "the query too"},
+    "refuse": {"both": "pairs with a refused picture", "gallery": "refused gallery pictures"},
+    "right": {"pairs": "by most of its pairs", "nearest": "by the nearest face"},
+    "rule": {"nist": "NIST", "roc": "ROC", "pfe": "PFE"},
+    "solver": {"sinkhorn": "Sinkhorn"},
+    "weights": {
+        "apc": "APC", "sc distance": "SC", "sc similarity": "SC sim", "cc": "CC", "lmk": "LMK",
+        "equal": "the same", "inverse": "1 / variance", "exponential": "exp(−variance / mean)",
+    },
+}  # fmt: skip
 
 
 def _unset(value: object) -> bool:
@@ -266,6 +289,15 @@ def _changed(word: str, old: object, new: object) -> str:
 def _of_plan(before: Workspace, part: str, old: Any, new: Any) -> str:
     if part == "alpha" and PLAIN_SUM in (old, new):
         old, new = (tr("sum") if alpha == PLAIN_SUM else _value(alpha) for alpha in (old, new))
+    elif part == "far":
+        old, new = (f"{rate:.0e}".replace("e-0", "e-") for rate in (old, new))
+    elif part == "fpir":
+        old, new = (f"{100 * rate:g} %" for rate in (old, new))
+    elif part == "part":
+        old, new = (value if value in VALUES[part] else value + 1 for value in (old, new))
+    if part in VALUES:
+        said = VALUES[part]
+        old, new = (tr(said[one]) if isinstance(one, Hashable) and one in said else one for one in (old, new))
     return _changed(tr(WORDS.get(part, part.replace("_", " "))), old, new)
 
 
@@ -457,6 +489,10 @@ def _of_crossing(before: Workspace, part: str, old: str, new: str) -> str:
     return words.get(new, tr("each model by itself"))
 
 
+def _of_looks(before: Workspace, part: str, old: Any, new: Any) -> str:
+    return _changed(tr(looks.ABOUT[part][1]), *(looks.said(part, value) for value in (old, new)))
+
+
 # What fits no more
 
 
@@ -560,5 +596,6 @@ UNDOABLE: Mapping[str, Row] = {
     "model_a": Row("Models", _of_slot("A"), _misfit_model, apart=_always),
     "model_b": Row("Models", _of_slot("B"), _misfit_model, apart=_always),
     "model": Row("Models", _called("model looked at"), _misfit_model),
+    "looks": Row("", _of_looks, misfit=lambda workspace, part, value: ""),
     "selection": Row("Gallery", _of_selection, apart=_of_many, whole=True),
 }

@@ -19,8 +19,10 @@ from facelens.analyses.evaluation import Report
 from facelens.analyses.identification import Searches
 from facelens.analyses.retrieval import Queries, per_query
 from facelens.analyses.scores import Scores
+from facelens.figures.listed import pair_names
 from facelens.images.faceset import FaceSet, Ids
 from facelens.images.protocol import Templates
+from facelens.session.archive import face_of, names_of
 from facelens.words import number, plural, tr
 
 KINDS = (
@@ -54,6 +56,8 @@ class Listing:
     missing: tuple[float, float] | None = None  # impostor scores that are only counted: from, to
     asked: str = ""  # "a" or "b": whose pairs they are
     members: Templates | None = None  # which faces make up a template
+    column: str = ""  # of a group: what its title ends with is a value of this column
+    group: str = ""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -85,6 +89,26 @@ class Listing:
         low, high = np.searchsorted(template, [thing, thing + 1])
         return row[low:high]
 
+    def names(self, faces: FaceSet, place: int) -> tuple[str, str]:
+        """Who the two are; of one person, who it is and which pictures."""
+        things = int(self.first[place]), int(self.second[place])
+        rows = [self.face_of(faces, thing) for thing in things]
+        first, second = pair_names(faces, rows[0], rows[1])
+        if self.of == "template":
+            first, second = (faces.label(row) if row is not None else tr("nobody") for row in rows)
+            return self._template(faces, things[0], first), self._template(faces, things[1], second)
+        return first, second
+
+    def _template(self, faces: FaceSet, number: int, name: str) -> str:
+        rows = self.pictures(number)
+        if not len(rows):
+            return name
+        count = plural(len(rows), "{n} picture", "{n} pictures")
+        known = faces.identity.codes[rows[0]] >= 0
+        name = tr("person {n}", n=name) if name.isdigit() else name
+        template = tr("template {n}", n=str(number))
+        return ", ".join([name, count, template] if known else [template, count])
+
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         assert self.members is not None
@@ -97,6 +121,90 @@ def nothing(title: str = "") -> Listing:
     none = np.zeros(0)
     ids = np.zeros(0, np.int64)
     return Listing(title, ids, ids, none, none, np.zeros(0, np.int8), 0)
+
+
+# -- a list that can be written down
+
+
+@dataclass(frozen=True)
+class Line:
+    """A pair of a list: faces by their path inside the gallery, templates by their number, "" for nobody."""
+
+    first: str = ""
+    second: str = ""
+    score: float | None = None
+    margin: float | None = None
+    kind: str = KINDS[0]
+
+
+@dataclass(frozen=True)
+class Tapped:
+    """The head of a list as it stands on the page, plain enough to be written down."""
+
+    title: str = ""
+    lines: tuple[Line, ...] = ()
+    total: int = 0
+    of: str = "face"
+    value: str = ""
+    column: str = ""
+    group: str = ""
+
+
+def tapped(faces: FaceSet, found: Listing, most: int) -> Tapped | None:
+    """The first pairs of a list; None where it is empty."""
+    if not len(found):
+        return None
+    lines = []
+    for place in range(min(most, len(found))):
+        sides = (int(found.first[place]), int(found.second[place]))
+        values = (float(found.score[place]), float(found.margin[place]))
+        first, second = (_written(faces, found, thing) for thing in sides)
+        score, margin = (one if np.isfinite(one) else None for one in values)
+        lines.append(Line(first, second, score, margin, KINDS[found.kind[place]]))
+    return Tapped(found.title, tuple(lines), found.total, found.of, found.value, found.column, found.group)
+
+
+def listed_again(faces: FaceSet, found: Tapped, members: Templates | None) -> Listing:
+    """The list that was written down, as far as its faces are there."""
+    kept: list[tuple[int, int, Line]] = []
+    for line in found.lines:
+        first, second = (_read(faces, found.of, name) for name in (line.first, line.second))
+        if first is not None and second is not None:
+            kept.append((first, second, line))
+    score, margin = (
+        np.array([np.nan if (one := getattr(line, name)) is None else one for _, _, line in kept], np.float64)
+        for name in ("score", "margin")
+    )
+    return Listing(
+        found.title,
+        np.array([first for first, _, _ in kept], np.int64),
+        np.array([second for _, second, _ in kept], np.int64),
+        score,
+        margin,
+        np.array([KINDS.index(line.kind) for _, _, line in kept], np.int8),
+        found.total,
+        of=found.of,
+        value=found.value,
+        members=members,
+        column=found.column,
+        group=found.group,
+    )
+
+
+def _written(faces: FaceSet, found: Listing, thing: int) -> str:
+    if thing == NOBODY:
+        return ""
+    if found.of != "face":
+        return str(thing)
+    return next(iter(names_of(faces, np.array([thing], np.int64))), "")
+
+
+def _read(faces: FaceSet, of: str, name: str) -> int | None:
+    if not name:
+        return NOBODY
+    if of != "face":
+        return int(name) if name.isdecimal() else None
+    return face_of(faces, name)
 
 
 # -- one to one
@@ -214,8 +322,10 @@ def in_range(
     return replace(made, missing=(low, min(top, scores.floor))) if counted else made
 
 
-def errors_among(scores: Scores, things: Ids, threshold: float | None, *, genuine: bool, name: str) -> Listing:
-    """Errors of one kind between things of a group."""
+def errors_among(
+    scores: Scores, things: Ids, threshold: float | None, *, genuine: bool, name: str, column: str = "", group: str = ""
+) -> Listing:  # fmt: skip
+    """Errors of one kind between things of a group, which has this value of a column."""
     t = np.inf if threshold is None else threshold
     inside = np.isin(scores.ids, things)
     places = scores.between(-np.inf, t, genuine=True) if genuine else scores.between(t, np.inf, genuine=False)
@@ -223,7 +333,8 @@ def errors_among(scores: Scores, things: Ids, threshold: float | None, *, genuin
     words = ("{n} false non-match", "{n} false non-matches") if genuine else ("{n} false match", "{n} false matches")
     title = tr("{errors} in {name}", errors=plural(len(places), *words), name=name)
     none = tr("no false non-match in {name}", name=name) if genuine else tr("no false match in {name}", name=name)
-    return of_places(scores, places, threshold, title=title, total=len(places), none=none)
+    made = of_places(scores, places, threshold, title=title, total=len(places), none=none)
+    return replace(made, column=column, group=group)
 
 
 def between_people(scores: Scores, first: int, second: int, threshold: float | None, *, title: str) -> Listing:
@@ -366,7 +477,7 @@ def one_query(report: Report, row: int, *, label: str) -> Listing:
     found = sorted((one for one in found if one[0] != NOBODY), key=lambda one: -one[1])
     n = len(found)
     return Listing(
-        tr("Nearest to {name}", name=label),
+        tr("nearest to {name}", name=label),
         np.full(n, queries.query[row], np.int64),
         np.array([thing for thing, _, _ in found], np.int64),
         np.array([score for _, score, _ in found], np.float64),

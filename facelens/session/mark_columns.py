@@ -20,8 +20,16 @@ YES = "yes"  # of a face whose identity was edited
 FLAG_WORDS = {FLAGGED: "flagged", REJECTED: "rejected"}
 
 
+class Marks(Labels):
+    """A column of what was said by hand: where nothing was, that is no missing value, it is just not said."""
+
+
+class Flags(Marks):
+    """Of FLAG_WORDS, and never anything else."""
+
+
 @dataclass(frozen=True, eq=False)
-class Sets(Labels):
+class Sets(Marks):
     """A column of several names a row: each of its names is several joined by commas, `members` tells which."""
 
     members: tuple[tuple[str, ...], ...] = ()
@@ -67,10 +75,10 @@ def mark_columns(faces: FaceSet, annotations: Annotations, subsets: Mapping[str,
             notes[row] = code[text]
     edited, original = edits(faces)
     return {
-        names[FLAG]: Labels(flags, words),
+        names[FLAG]: Flags(flags, words),
         names[RATING]: ratings,
         names[TAG]: _sets(faces, annotations.tags.items()),
-        names[NOTE]: Labels(notes, texts),
+        names[NOTE]: Marks(notes, texts),
         names[SUBSET]: _sets(faces, subsets.items()),
         names[EDITED]: edited,
         names[ORIGINAL]: original,

@@ -5,7 +5,7 @@ The same query under other occlusions, the flow of every face that comes first, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from facelens.errors import InputError
 from facelens.figures.retrieved import TOP, Block, Hit
 from facelens.figures.transport import Match
 from facelens.images import dense
-from facelens.images.occlusion import Occlusion, title
+from facelens.images.occlusion import TRIED, Occlusion, title
 from facelens.progress import Tick, part_of, silent
 from facelens.session import matching
 from facelens.session.ground import Ground
@@ -81,6 +81,14 @@ class Sheets:
             after.append(hit(place, float(distance[place]), flow=True))
         first = (searched.first, searched.after(plan.alpha)) if right is not None else None
         return Block(_title(occlusion), query, before, after, first)
+
+    def ranks(self, known: Mapping[str, Searched], *, tick: Tick = silent) -> dict[str, tuple[int, int]]:
+        """Where the first right face stands before and after, by kind of occlusion; `known` are searches at hand."""
+        made, kinds = {}, self.kinds(TRIED)
+        for i, one in enumerate(kinds):
+            found = known.get(one.kind) or self.found(one, tick=part_of(tick, i, len(kinds)))
+            made[one.kind] = found.first, found.after(self.subject.plan.alpha)
+        return made
 
     def blocks(self, *, tick: Tick = silent) -> list[Block]:
         """The query as it is, and with what is usually painted on it."""

@@ -84,8 +84,9 @@ def search(
     rank, mate = first.first_right()
     notes = (*patched.notes(), *_all_of_them(plan, found))
     assert asked.shown is not None
-    return Searched(
-        found, first.is_right(found.ids), len(first), rank, mate, asked.shown, occlusion=asked.occlusion, notes=notes
+    right = first.is_right(found.ids)
+    return ground.told(
+        Searched(found, right, len(first), rank, mate, asked.shown, occlusion=asked.occlusion, notes=notes)
     )
 
 
@@ -107,7 +108,7 @@ def explain(
     cosine = float(asked.sets.embedding[0].astype(np.float64) @ sets.embedding[0].astype(np.float64))
     found = reranking.explain(asked.sets, sets, plan, cosine=cosine)
     assert asked.shown is not None
-    return Pair(found, asked.shown, patched.shown(gallery), patched.notes())
+    return ground.told(Pair(found, asked.shown, patched.shown(gallery), patched.notes()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +264,7 @@ def sweep(
             if time.monotonic() - told > TELL:
                 offer(tick, so_far(complete=False))
                 told = time.monotonic()
-    return so_far(complete=True)
+    return ground.told(so_far(complete=True))
 
 
 class _Aside:

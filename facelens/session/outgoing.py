@@ -2,13 +2,16 @@
 
 FaceSets are disguised as such (`images.disguise`). Results that hold names, sentences, fingerprints or pictures of
 their own are copied with those replaced; which fields that are is said in RULES, by class. Classes of results whose
-texts name nobody are in PLAIN: a class that is in neither is refused, so that a new one is thought about.
+texts name nobody are in PLAIN: a class that is in neither is refused, so that a new one is thought about. What works
+something out where it is drawn (a partial call, the ground of a search) looks at what is hidden, and gives what it
+found in disguise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +24,7 @@ from facelens.images.disguise import QUERIES, Disguise, Guise
 from facelens.images.faceset import FaceSet, Labels
 from facelens.progress import Tick
 
-TEST = "test"  # what a list of pairs is called
+TEST, FILE = "test", "file"  # what a list of pairs, and a file, is called
 USUAL = frozenset({ALL_PAIRS, "pairs.txt", "Market-1501"})  # names of tests that tell nothing
 Value = TypeVar("Value")
 
@@ -49,6 +52,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
     "Learners": {"notes": "said"},
     "Searched": {"notes": "said"},
     "Pair": {"notes": "said"},
+    "Ledgers": {"notes": "said"},
     "Sweep": {"how": "said", "notes": "said"},
     "Matrix": {"notes": "said"},
     "Fitted": {"why": "said"},
@@ -64,8 +68,11 @@ RULES: Mapping[str, Mapping[str, str]] = {
     "RerankReport": {"notes": "said"},
     "Subject": {"name": "said"},
     "Shown": {"crop": "picture"},
+    "Protocol": {"name": "test", "notes": "said"},
+    "Listing": {"title": "said", "none": "said"},
+    "Inspection": {"path": "file", "notes": "nothing"},
 }
-# Classes whose texts need no rule; Slice, Effect and Look are told with the column they are of, see `_Told`.
+# Classes whose texts need no rule; Slice, Effect and Look are told with the column they are of, see `Told`.
 PLAIN = frozenset({
     "Scores", "Bulk", "OperatingPoint", "Measure", "Accuracy", "Curve", "Histogram", "Spread", "OpenPoint",
     "OpenCurve", "Searches", "Queries", "Confusable", "Clustering", "Difference", "Band", "Size", "Layout", "Pool",
@@ -73,11 +80,8 @@ PLAIN = frozenset({
     "SweepRow", "Upgrade", "CrossTest", "Gain", "Bound", "Compactness", "Flips", "Pairs", "Backfill", "Order",
     "SameClass", "Upgraded", "ProjectionPlan", "Alike", "FeatureSet", "Verdict", "Ruling", "Standing", "Diagnosis",
     "PartsPlan", "MatchPlan", "Patch", "Protocol", "Templates", "Slice", "Effect", "Look",
+    "Average", "Keys", "CrossErrors", "Salient", "Deletion",
 })  # fmt: skip
-
-
-# Classes that go nowhere in disguise: pictures as they are would be looked at again.
-KEPT_BACK = frozenset({"Ground"})
 
 
 @dataclass(frozen=True)
@@ -91,10 +95,7 @@ def outgoing(guise: Guise, *values: Any, first: FaceSet | None = None) -> tuple[
     """The values in disguise, all in the same one; `first` is the gallery that is numbered first."""
     if not guise:
         return values
-    known = list({id(one): one for value in (first, *values) for one in _galleries(value)}.values())
-    told = _Told(Disguise(guise, *known))
-    for value in values:
-        told.prepare(value)
+    told = Told(guise, first, *values)
     return tuple(told.of(value) for value in values)
 
 
@@ -136,26 +137,36 @@ def _inside(value: object) -> Iterator[tuple[str, Any]]:
         yield from (("", one) for one in value)
 
 
-class _Told:
-    """Values as one disguise has them told."""
+class Told:
+    """Values as one disguise has them told: that of the galleries in `known`, the first of which is numbered first."""
 
-    def __init__(self, disguise: Disguise) -> None:
-        self.disguise = disguise
-        self.hidden = disguise.guise.pseudonyms
+    def __init__(self, guise: Guise, *known: object) -> None:
+        galleries = list({id(one): one for value in known for one in _galleries(value)}.values())
+        self.disguise = Disguise(guise, *galleries)
+        self.hidden = guise.pseudonyms
+        self._faces: dict[int, tuple[FaceSet, FaceSet]] = {}  # as they are, in disguise
+        for value in known:
+            self.prepare(value)
 
     def prepare(self, value: object) -> None:
         """Learn the names of tests, which sentences may have as well."""
         if isinstance(value, (FaceSet, np.ndarray)):
             return
-        name = getattr(value, "protocol", None) if type(value).__name__ in ("Evaluation", "Plan") else None
+        field = {"Evaluation": "protocol", "Plan": "protocol", "Protocol": "name"}.get(type(value).__name__, "")
+        name = getattr(value, field, None)
         if isinstance(name, str) and name not in USUAL:
             self.disguise.also(name, TEST)
         for _, one in _inside(value):
             self.prepare(one)
 
     def of(self, value: Any) -> Any:
+        """The value in disguise."""
         if isinstance(value, FaceSet):
-            return self.disguise.faces(value)
+            if id(value) not in self._faces:
+                self._faces[id(value)] = value, self.disguise.faces(value)
+            return self._faces[id(value)][1]
+        if isinstance(value, partial):
+            return lambda *given, **named: self.of(value(*given, **named))
         if isinstance(value, FeatureSet):  # those that are mapped from disk know where they lie
             arrays = value.norms, value.confidence, value.invalid
             return FeatureSet(value.ids, value.vectors, self.of(value.provenance), *arrays)
@@ -171,8 +182,11 @@ class _Told:
 
     def _result(self, value: Any) -> Any:
         name = type(value).__name__
-        if name in KEPT_BACK:
-            return None
+        if name == "Ground":
+            return replace(value, tells=self.of)
+        if name == "Run":  # whose recipe names files; what it is and its rows tell of no picture
+            hidden = {"name": self.disguise.gallery(value.name), "folder": Path(FILE), "gallery": None, "files": ()}
+            return replace(value, **hidden) if self.hidden and value.name else value
         if name not in RULES and name not in PLAIN:
             raise TypeError(f"nobody has said what of {name} may be told")
         rules = RULES.get(name, {})
@@ -182,9 +196,12 @@ class _Told:
             if made is not one:
                 changes[field] = made
         changes |= self._of_columns(name, value, changes) if self.hidden else {}
-        if not changes:
+        if not changes and not (name == "Protocol" and self.hidden):
             return value
-        return value._replace(**changes) if hasattr(value, "_replace") else replace(value, **changes)
+        made = value._replace(**changes) if hasattr(value, "_replace") else replace(value, **changes)
+        if name == "Protocol":  # which rows it compares tells of the gallery
+            made.__dict__["digest"] = self.disguise.secret(value.digest)
+        return made
 
     def _of_columns(self, name: str, value: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
         """What stands in a column of text, for results that know which."""
@@ -194,9 +211,14 @@ class _Told:
             for side in ("a", "b"):
                 report = changes.get(side, getattr(value, side))
                 if report is not None and report.slices:
-                    slices = tuple(replace(one, value=told(column, one.value)) for one in report.slices)
-                    made[side] = replace(report, slices=slices)
+                    slices = [replace(one, value=told(column, one.value)) for one in report.slices]
+                    if any(a.value != b.value for a, b in zip(slices, report.slices, strict=True)):
+                        slices.sort(key=lambda one: one.value)  # they stood in the order of what is hidden
+                    made[side] = replace(report, slices=tuple(slices))
             return made
+        if name == "Listing" and value.group and (hidden := told(value.column, value.group)) != value.group:
+            title = value.title.removesuffix(value.group)
+            return {"title": self.disguise.sentence(title) + hidden, "none": "", "group": hidden}
         if name == "Effect" and value.group:
             return {"group": told(value.column, value.group)}
         if name == "Look" and hasattr(value, "focus"):
@@ -212,7 +234,7 @@ class _Told:
         if isinstance(value, tuple) and rule != "files":
             return tuple(self._ruled(rule, one) for one in value)
         if rule == "files":  # (of what, where)
-            return tuple((of, Path(file).name) for of, file in value)
+            return tuple((of, f"{FILE} {place}{Path(file).suffix}") for place, (of, file) in enumerate(value, 1))
         ways: dict[str, Callable[[Any], Any]] = {
             "gallery": self.disguise.gallery,
             "queries": lambda name: self.disguise.gallery(name, QUERIES),
@@ -221,6 +243,7 @@ class _Told:
             "said": self.disguise.sentence,
             "people": self.disguise.person,
             "filter": lambda text: "…" if text else "",
+            "file": lambda path: Path(FILE).with_suffix(path.suffix),
             "nothing": lambda text: "",
         }
         return ways[rule](value)

@@ -148,6 +148,8 @@ def _value(hint: Any, found: object, where: str, name: str) -> Any:
         return tuple(
             _value(kind, one, f"{where}[{i}]", name) for i, (kind, one) in enumerate(zip(kinds, found, strict=True))
         )
+    if is_dataclass(hint):
+        return from_plain(hint, found, where)  # type: ignore[arg-type]
     if hint is str:
         return text(found, where)
     if hint is bool:

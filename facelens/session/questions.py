@@ -7,6 +7,7 @@ window asks the worker (`views/asking.py`).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -441,6 +442,22 @@ QUESTIONS: Mapping[str, Asked] = {
     "upgrade": _plain("upgrade_question", upgrade, "upgrade_answer"),
     "upgrade map": _plain("upgrade_map_question", upgrade_map, "upgrade_map_answer"),
 }
+
+
+# Results that a workspace file notes. A search by patches and maps are not among them: their pages ask by themselves.
+NOTED = ("evaluation", "uncertainty", "parts", "study", "learners", "upgrade")
+
+
+def digest(question: Question) -> str:
+    """A name for what was asked: which faces, vectors, rules and columns."""
+    return hashlib.sha256(repr(question).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def results(workspace: Workspace) -> dict[str, str]:
+    """The results that are there, each by the digest of its question."""
+    asked = {name: QUESTIONS[name] for name in NOTED}
+    questions = {name: one.question(workspace) for name, one in asked.items() if one.there(workspace)}
+    return {name: digest(question) for name, question in questions.items() if question}
 
 
 def answered(workspace: Workspace, names: Iterable[str], *, tick: Tick = silent) -> Workspace:

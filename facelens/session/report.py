@@ -2,6 +2,7 @@
 
 Everything is said by the functions that the window and the commands use, of what is answered already where it is; what
 is not is worked out here. A section that cannot be said gives its reason. The folder is written whole or not at all.
+In disguise everything is asked of the workspace as it is, and said and drawn of the one under `cover`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from facelens.analyses.measure import rate
 from facelens.errors import FaceLensError, InputError
 from facelens.figures.sheet import Paper
 from facelens.figures.verdict import FEW, Verdict
+from facelens.images.disguise import Guise
 from facelens.images.faceset import FaceSet
 from facelens.progress import Tick, part_of, silent
 from facelens.session import actions, block_latex, depicting, figure_recipe, questions, report_cards
 from facelens.session.annotations import Annotations
 from facelens.session.blocks import Block
+from facelens.session.cover import Cover
 from facelens.session.depicting import DEPICTED, View
-from facelens.session.drawing import SWEPT
+from facelens.session.drawing import SETTINGS, SWEPT
 from facelens.session.history import History
-from facelens.session.replay import problem_of
 from facelens.session.report_cards import TITLES, CardOf
 from facelens.session.report_folder import FORMAT, PAGE, TWIN, whole
 from facelens.session.subsets import Subsets
@@ -47,6 +49,7 @@ class Case:
 
     workspace: Workspace
     view: View
+    held: Mapping[str, Any] = field(default_factory=dict)  # for its figures, see depicting.Depicted.hold
 
     @property
     def faces(self) -> FaceSet:
@@ -63,7 +66,6 @@ class Said:
     numbers: Mapping[str, object]
     caveats: Sequence[str] = ()
     verdict: Verdict | None = None
-    held: Mapping[str, Any] = field(default_factory=dict)  # for its figures, see depicting.Depicted.hold
     which: tuple[str, ...] = ()  # of its figures; none named: all
     tables: Mapping[str, str] = field(default_factory=dict)  # LaTeX besides that of the blocks, by the name of the file
 
@@ -85,18 +87,20 @@ def write(
     sweep: bool = False,
     views: Mapping[str, View] | None = None,
     notes: Sequence[str] = (),
+    guise: Guise | None = None,
     tick: Tick = silent,
 ) -> Path:
     """Write the report into the folder `out`, and give its page.
 
     `only` are SECTIONS, all without; with `sweep` every face is searched for by its patches where that is not done yet,
-    which takes minutes. `views` say how the panels look at their figures. `notes` are what was not as it was.
+    which takes minutes. `views` say how the panels look at their figures. `notes` are what was not as it was. `guise`
+    says what is to be hidden.
     """
     names = chosen(only)
     if workspace.faces is None:
         raise InputError(tr("There is no gallery to report on."), hint=tr("Open a gallery first."))
     with whole(out) as folder:
-        made = _Report(folder, workspace, views or {}, sweep=sweep)
+        made = _Report(folder, workspace, views or {}, Cover(guise or Guise(), workspace), sweep=sweep)
         for place, name in enumerate(names):
             made.add(name, tick=part_of(tick, place, len(names)))
         made.finish(notes)
@@ -139,8 +143,10 @@ def luggage(workspace: Workspace) -> Workspace:
 class _Report:
     """A report that is being put together in a folder."""
 
-    def __init__(self, folder: Path, workspace: Workspace, views: Mapping[str, View], *, sweep: bool) -> None:
-        self.folder, self.workspace, self.views, self.sweep = folder, workspace, views, sweep
+    def __init__(
+        self, folder: Path, workspace: Workspace, views: Mapping[str, View], cover: Cover, *, sweep: bool
+    ) -> None:
+        self.folder, self.workspace, self.views, self.cover, self.sweep = folder, workspace, views, cover, sweep
         self.sections: list[Section] = []
         self.told: dict[str, dict[str, object]] = {}
         self.drafts = folder / "drafts"  # pictures that the page has in place of heavy ones
@@ -154,9 +160,11 @@ class _Report:
             case = self._case(name, part_of(tick, 0, 3))
             if reason := part.needs(case.workspace):
                 raise InputError(reason)
-            said = part.say(case, part_of(tick, 1, 3))
+            case = replace(case, held=DEPICTED[name].hold(case.workspace, case.view, part_of(tick, 1, 3)))
+            hidden = replace(case, workspace=self.cover.workspace(case.workspace), held=self.cover.of(case.held))
+            said = part.say(hidden, part_of(tick, 1, 3))
         except FaceLensError as error:
-            self._without(name, title, problem_of(error))
+            self._without(name, title, self.cover.why(error))
             return
         pictures = self._drawn(name, case, said, part_of(tick, 2, 3))
         section = Section(name, title, said.blocks, pictures, said.verdict, said.caveats)
@@ -197,12 +205,15 @@ class _Report:
     def _drawn(self, name: str, case: Case, said: Said, tick: Tick) -> dict[str, Picture]:
         """The figures of a section, as files with their recipes beside them, and as the page shows them.
 
-        What cannot be drawn is left out: it is not worked out, or there is nothing of it.
+        What cannot be drawn is left out: it is not worked out, or there is nothing of it. A recipe names pictures, so
+        there is none under pseudonyms.
         """
-        row, which = DEPICTED[name], said.which or DEPICTED[name].names
+        row, which, guise = DEPICTED[name], said.which or DEPICTED[name].names, self.cover.guise
         given, named = row.arguments(case.workspace, case.view)
-        named |= said.held
-        recipe = figure_recipe.recipe_of(case.workspace, name, view=case.view, paper=PAPER)
+        given, named = self.cover.of(given), self.cover.of({**named, **case.held})
+        recipe = None
+        if not guise.pseudonyms:
+            recipe = figure_recipe.recipe_of(case.workspace, name, view=case.view, paper=PAPER, blur=guise.blur)
         pictures = {}
         for place, one in enumerate(which):
             path = self.folder / _figure_file(name, one)
@@ -232,13 +243,13 @@ class _Report:
 
     def finish(self, notes: Sequence[str]) -> None:
         """Write the page and its twin."""
-        workspace, now = self.workspace, datetime.now().astimezone()
+        workspace, now = self.cover.workspace(self.workspace), datetime.now().astimezone()
         faces = Case(workspace, View()).faces
         said = [section.name for section in self.sections if not section.reason]
         data, models = report_cards.data(workspace, faces), report_cards.models(workspace)
         settings, environment = report_cards.settings(workspace, said), report_cards.environment()
-        caveats = self._caveats(notes, data, models)
-        title = tr("Report on {gallery}", gallery=escaped(faces.name))
+        caveats = self._caveats(self.cover.lines(notes), data, models)
+        title, guise = tr("Report on {gallery}", gallery=escaped(faces.name)), self.cover.guise
         sections = [
             Section(
                 "caveats", tr("What this does not say"), [Block(name, told=told) for name, told in caveats.items()]
@@ -254,6 +265,7 @@ class _Report:
             "facelens": __version__,
             "title": title,
             "made": now.isoformat(timespec="seconds"),
+            **({"disguise": {"pseudonyms": guise.pseudonyms, "blur": guise.blur}} if guise else {}),
             "caveats": plain(caveats),
             "data": data.numbers,
             "models": models.numbers,
@@ -262,7 +274,10 @@ class _Report:
             "environment": environment.numbers,
         }
         told = [tr("Made on {when} with FaceLens {version}.", when=f"{now:%Y-%m-%d %H:%M %Z}", version=__version__)]
+        told += self.cover.told()
         foot = tr("tables for LaTeX in tables/, figures with their recipes in figures/")
+        if guise.pseudonyms:
+            foot = tr("tables for LaTeX in tables/, figures in figures/, without recipes, which would name pictures")
         written(self.folder / TWIN, json_text(twin))
         written(self.folder / PAGE, page(title, sections, told=told, files=(TWIN,), foot=foot))
         shutil.rmtree(self.drafts, ignore_errors=True)
@@ -367,7 +382,7 @@ def _confidence(case: Case, tick: Tick) -> Said:
     match, kept = depicting.matched_by(now), depicting.voting(now, parts)
     plan = replace(now.resolved_parts, match=match)
     features = now.features[plan.model]
-    held = DEPICTED["confidence"].hold(now, case.view, tick)
+    held = case.held
     ruling = held["ruling"] if held else jury.Bench(parts, match).ruling(kept=kept, far=plan.far)
     pair, recall = None, None
     if held:
@@ -383,7 +398,7 @@ def _confidence(case: Case, tick: Tick) -> Said:
         caveats.append(tr("That σ² of a part is a probability: its head was learned and not calibrated."))
     if study.effects:
         caveats.append(tr("That an attribute is the cause: it and a part go together on these pictures, no more."))
-    return Said(report.blocks(), report.as_json(), caveats, held=held)
+    return Said(report.blocks(), report.as_json(), caveats)
 
 
 def _slices(kind: str) -> list[str]:
@@ -420,7 +435,7 @@ def _match(case: Case, tick: Tick) -> Said:
 
     now = case.workspace
     plan, searched, sweep = now.resolved_match, depicting.found_of(now), _swept(now)
-    held = DEPICTED["match"].hold(now, case.view, tick)
+    held = case.held
     blocks: list[Block] = []
     numbers: dict[str, object] = {"search": None, "sweep": None}
     grid = None
@@ -441,9 +456,9 @@ def _match(case: Case, tick: Tick) -> Said:
     if plan.solver != "exact":
         words = "What exact transport would give: this solver blurs, with ε {epsilon}."
         caveats.append(tr(words, epsilon=f"{plan.epsilon:g}"))
-    names = DEPICTED["match"].names
+    names = [name for name in DEPICTED["match"].names if name not in SETTINGS]  # which search for all again
     which = tuple(name for name in names if (sweep is not None if name in SWEPT else bool(held)))
-    return Said(blocks, numbers, caveats, held=held, which=which)
+    return Said(blocks, numbers, caveats, which=which)
 
 
 def _swept(workspace: Workspace) -> Any:

@@ -79,7 +79,9 @@ def _counted(faces: FaceSet) -> dict[str, Any]:
 
 
 def _places(faces: FaceSet, opened: Sequence[Opened] = ()) -> list[str]:
-    """Where the pictures lie."""
+    """Where the pictures lie; not told of faces in disguise."""
+    if faces.disguised:
+        return []
     return [escaped(str(one.path)) for one in opened] or [escaped(str(faces.root))]
 
 

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
 from facelens.images import disguise, doctor, quality, quarantine, readers
-from facelens.images.faceset import Column, FaceSet, Labels, Rows, face_ids
+from facelens.images.faceset import Column, FaceSet, Ids, Labels, Rows, face_ids
 from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
+    from facelens.analyses.jury import Average, Ruling
+    from facelens.analyses.parts import Parts
     from facelens.features.card import Card
     from facelens.features.encoder import Encoder
     from facelens.features.featureset import FeatureSet
@@ -336,11 +338,18 @@ class Kept:
     variances: Mapping[str, NDArray[np.float32]]
 
 
-def stored_vectors(faces: FaceSet, root: Path, fingerprint: str, *, tick: Tick = silent) -> Kept:
-    """The vectors of a model for a gallery that are on disk, verified and mapped, and what was measured of them."""
-    from facelens.features import stability
-    from facelens.features.store import Store
+def stored_vectors(
+    faces: FaceSet, root: Path, fingerprint: str, *, before: str = "", tick: Tick = silent
+) -> Kept:
+    """The vectors of a model for a gallery that are on disk, verified and mapped, and what was measured of them.
 
+    `before` is the store of where the gallery lay, when it has moved since and there is none yet.
+    """
+    from facelens.features import stability
+    from facelens.features.store import Store, follow
+
+    if before and not (root / fingerprint).is_dir():
+        follow(faces, root, before, fingerprint, tick=tick)
     try:
         kept = Store.open(root, fingerprint)
     except InputError:
@@ -609,3 +618,14 @@ def compare_forms(
 
 def _brief(values: tuple[float, ...]) -> str:
     return f"{values[0]:g}" if len(set(values)) == 1 else ", ".join(f"{value:g}" for value in values)
+
+
+def jury_average(
+    parts: Parts, features: FeatureSet, *, ids: Ids, which: str, match: str, kept: NDArray[np.bool_], far: float
+) -> tuple[Average, Ruling]:
+    """How parts vote on many pairs of one kind, and what is ruled by those that are `kept`."""
+    from facelens.analyses.jury import Bench, average
+
+    bench = Bench(parts, match)
+    ruling = bench.ruling(kept=kept, far=far)
+    return average(parts, features, which=which, ids=ids, match=match, kept=kept, ruling=ruling, bench=bench), ruling

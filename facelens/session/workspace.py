@@ -33,6 +33,7 @@ from facelens.session import filters
 from facelens.session.annotations import Annotations
 from facelens.session.history import History
 from facelens.session.identities import IdentityEdits, applied
+from facelens.session.looks import Looks
 from facelens.session.mark_columns import EDITED, ORIGINAL, called, mark_columns
 from facelens.session.selection import Selection
 from facelens.session.subsets import Subsets
@@ -204,6 +205,7 @@ class Workspace:
     upgrade_plan: UpgradePlan = field(default_factory=UpgradePlan)  # what the new model is measured against, and how
     upgrade_answer: Answer | None = None
     upgrade_map_answer: Answer | None = None  # the faces as old and new model lay them out
+    looks: Looks = field(default_factory=Looks)  # how pages show what they have
     draft: Draft | None = None  # what is to be trained next
     run: Run | None = None  # what is being trained, or was last
     history: History = field(default_factory=History)  # what was done by hand; the store keeps it
@@ -281,8 +283,8 @@ class Workspace:
         plan = self.resolved_parts
         if not self.parts_question or self.faces is None:
             return ()
-        columns = tuple((name, self.faces.contents[name]) for name in attributes(self.faces))
-        return (self.parts_question, plan.show, plan.match, plan.far, columns)
+        columns = ((name, self.faces.contents[name]) for name in attributes(self.faces))
+        return (self.parts_question, plan.show, plan.match, plan.far, tuple(sorted(columns)))  # in any order they came
 
     @property
     def parts(self) -> Parts | None:

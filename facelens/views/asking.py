@@ -15,7 +15,10 @@ ON_THE_WAY = ("inspect:", "vectors:", "embed:")  # slots of jobs that may change
 
 
 class Errands(QObject):
-    """Jobs about the open gallery: they stop when it is left, and what still comes of them is dropped."""
+    """Jobs about the open gallery: they stop when it is left, and what still comes of them is dropped.
+
+    What is for one page only goes through `while_there`; an answer that is kept in the workspace is for all pages.
+    """
 
     left = Signal()  # another gallery is open, or none
 

@@ -78,14 +78,14 @@ class BackfillChart(Frame):
             self.chart.set_decision(None)
             return
         step = self.chart.step = int(np.abs(self._backfill.shares - share).argmin())
-        value = float(front.value[self._plan.task][step])
+        value, shown = float(front.value[self._plan.task][step]), float(self._backfill.shares[step])
         self.chart.dot = value if np.isfinite(value) else None
         said = (
-            tr("{share} reaches {value}", share=order_share(share), value=number(value, 4))
+            tr("{share} reaches {value}", share=order_share(shown), value=number(value, 4))
             if np.isfinite(value)
             else ""
         )
-        self.chart.set_decision(float(self._backfill.shares[step]), said)
+        self.chart.set_decision(shown, said)
 
     @property
     def _front(self) -> Order | None:

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 from facelens.analyses.parts import Layout
 from facelens.figures.part_words import part_name
 from facelens.views import icons, theme
-from facelens.views.controls import draw_text, text_width
+from facelens.views.controls import by_keyboard, draw_text, text_width
 from facelens.views.hover import paint_tag
 from facelens.words import number, tr
 
@@ -326,7 +326,7 @@ class Ballots(QAbstractScrollArea):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         self.viewport().update()
 

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from facelens.views import theme
-from facelens.views.controls import draw_text, text_width
+from facelens.views.controls import by_keyboard, draw_text, text_width
 from facelens.views.grid import band_mode
 from facelens.words import tr
 
@@ -236,7 +236,7 @@ class CellGrid(QAbstractScrollArea):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         self.viewport().update()
 

@@ -1,8 +1,9 @@
 """Faces as dots on a ground: what is in sight, which dot the pointer means, zoom, pan, brush, and the card of a face.
 
 A click selects a face and looks at it, a double click opens it, a drag over the ground selects those inside (Shift
-adds, Alt takes away, both intersect, Ctrl toggles). The wheel zooms at the pointer, middle drag pans, F and a double
-click on the ground show everything, Enter selects. What the dots mean and how they look, subclasses say.
+adds, Alt takes away, both intersect, Ctrl toggles). The wheel zooms at the pointer, middle drag or Space and drag
+pans, F and a double click on the ground show everything, Enter selects. What the dots mean and how they look,
+subclasses say.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import band_mode
 from facelens.views.hover import DELAY, FACE, HoverCard, Line
 from facelens.views.picking import Index, Known
+from facelens.views.space_bar import SpaceBar
 from facelens.views.thumbnails import Thumbnails
 from facelens.words import plural
 
@@ -72,6 +74,7 @@ class Cloud(QWidget):
         self._drag = ""  # "band", "pan", or what a subclass drags
         self._held = Qt.KeyboardModifier.NoModifier
         self._by_key = False
+        self._space = SpaceBar()
         self._card = HoverCard(self)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -275,7 +278,7 @@ class Cloud(QWidget):
         self.setFocus(Qt.FocusReason.MouseFocusReason)
         self._hide_card()
         at = event.position()
-        if event.button() == Qt.MouseButton.MiddleButton:
+        if self._space.pans(event):
             self._press, self._drag = at, "pan"
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         elif event.button() == Qt.MouseButton.LeftButton:
@@ -420,9 +423,10 @@ class Cloud(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
-        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._hover is not None:
-            self._held = event.modifiers()
-            self._click(self._hover)
+        if self._space.pressed(event):
+            return
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._hover is not None:
+            self._choose(event)
         elif key == Qt.Key.Key_F and not event.modifiers():
             self.fit()
         elif key == Qt.Key.Key_Escape and self._drag == "band":
@@ -432,6 +436,18 @@ class Cloud(QWidget):
             return
         self._by_key = True
         self.update()
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if self._space.clicked(event) and self._hover is not None:
+            self._choose(event)
+            self._by_key = True
+            self.update()
+
+    def _choose(self, event: QKeyEvent) -> None:
+        """Click the face that is pointed at, by the keyboard."""
+        assert self._hover is not None
+        self._held = event.modifiers()
+        self._click(self._hover)
 
     def _walk_to(self, place: int) -> None:
         """Point at a face by the keyboard."""
@@ -448,6 +464,7 @@ class Cloud(QWidget):
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._space.leave()
         self._hide_card()
         self.update()
 

@@ -196,6 +196,7 @@ class CollectSheet(QDialog):
             box.toggled.connect(self._show)
         self._show()
         self.setFixedSize(WIDTH, column.totalHeightForWidth(WIDTH))
+        self.pictures.button(self.pictures.value()).setFocus()
 
     def _row(self, title: str, control: QWidget, note: QWidget, *, indent: int = 0) -> None:
         row = self.rows.rowCount()
@@ -206,7 +207,9 @@ class CollectSheet(QDialog):
             self.rows.addWidget(heading, row, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         for place, part in enumerate((control, note)):
             held = QHBoxLayout()
-            held.setContentsMargins(indent + (20 if place and isinstance(control, QCheckBox) else 0), 0, 0, 0)
+            under = (20, 0) if isinstance(control, QCheckBox) else (0, 4)  # words that go with the control above
+            left, top = under if place else (0, 0)
+            held.setContentsMargins(indent + left, top, 0, 0)
             held.addWidget(part)
             if isinstance(part, Segmented):
                 held.addStretch(1)

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
     QFocusEvent,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -22,12 +21,13 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtWidgets import QWidget
 
 from facelens.figures.scales import Array, ticks
 from facelens.views import theme
-from facelens.views.controls import draw_text, text_width
+from facelens.views.controls import by_keyboard, draw_text, text_width
 from facelens.views.curves import shade, short
+from facelens.views.hearing import tell
 from facelens.words import tr
 
 CLEAN, VARIED = 1, 3  # places of their shades
@@ -45,6 +45,7 @@ class Confidences(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(200, 110)
         self.setMouseTracking(True)
+        tell(self, self._tip_at)
         self.setAccessibleName(tr("Confidences of the sub-embeddings"))
         self.setWhatsThis(
             tr(
@@ -211,15 +212,12 @@ class Confidences(QWidget):
         else:
             self.choose(self.part + steps)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            part = self._at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), self.words(part) if part is not None else "", self)
-            return True
-        return super().event(event)
+    def _tip_at(self, spot: QPointF) -> str:
+        part = self._at(spot)
+        return self.words(part) if part is not None else ""
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         self.update()
 

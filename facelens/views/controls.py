@@ -6,11 +6,13 @@ import html
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import TypeVar
 
 from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -22,9 +24,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractSpinBox,
     QApplication,
     QButtonGroup,
     QComboBox,
+    QCompleter,
     QDockWidget,
     QFrame,
     QHBoxLayout,
@@ -35,16 +39,20 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSlider,
+    QStyledItemDelegate,
     QToolButton,
     QVBoxLayout,
     QWidget,
+    QWidgetAction,
     QWidgetItem,
 )
 from shiboken6 import isValid
 
 from facelens.views import icons, theme
+from facelens.views.hearing import keep_keys
 from facelens.words import tr
 
+_Spin = TypeVar("_Spin", bound=QAbstractSpinBox)
 CENTRE = Qt.AlignmentFlag.AlignCenter
 ALIGN = {
     "left": Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
@@ -115,6 +123,15 @@ def plain_tip(text: str) -> str:
     return "<qt>" + html.escape(text, quote=False).replace("\n", "<br>") + "</qt>"
 
 
+def allow_choice(combo: QComboBox, place: int, *, able: bool, tip: str = "") -> None:
+    """Whether an entry can be chosen, and what its tooltip says.
+
+    By the role that holds an entry's flags, not by its item: PySide does not hear when Qt deletes one, see `tidying`.
+    """
+    combo.setItemData(place, None if able else 0, Qt.ItemDataRole.UserRole - 1)
+    combo.setItemData(place, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+
+
 def tool_button(icon: str, tip: str, *, text: str = "", size: int = 16, checkable: bool = False) -> QToolButton:
     """A borderless button whose tooltip is also its accessible name."""
     made = QToolButton()
@@ -127,6 +144,31 @@ def tool_button(icon: str, tip: str, *, text: str = "", size: int = 16, checkabl
         made.setText(f" {text}")
         made.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     return made
+
+
+def inset(spin: _Spin) -> _Spin:
+    """A number field whose text stands where that of other fields does: padding of the style sheet does not move it."""
+    spin.lineEdit().setTextMargins(6, 0, 0, 0)
+    return spin
+
+
+def add_heading(menu: QMenu, text: str) -> None:
+    """Words over the next lines of a menu; those of Qt's own sections are not painted under a style sheet."""
+    if not menu.isEmpty():
+        menu.addSeparator()
+    made = QWidgetAction(menu)
+    made.setText(text)
+    made.setDefaultWidget(label(text, name="menu_heading"))
+    made.setEnabled(False)
+    menu.addAction(made)
+
+
+def dress_offers(completer: QCompleter) -> QCompleter:
+    """The list of words that a line offers while one types, in the look of other lists that open."""
+    if (popup := completer.popup()) is not None:
+        popup.setObjectName("offered")
+        popup.setItemDelegate(QStyledItemDelegate(popup))  # the one that is there knows no style sheet
+    return completer
 
 
 def vertical_rule(height: int = 18) -> QFrame:
@@ -223,6 +265,11 @@ class Segmented(QWidget):
         """Show `key` as chosen, without telling anybody."""
         self.set_current(self._keys.index(key))
 
+    def place_of(self, key: str) -> int:
+        """The place of a choice that can be made, -1 where it cannot."""
+        place = self._keys.index(key) if key in self._keys else -1
+        return place if place >= 0 and self._can(place) else -1
+
     def part_at(self, point: QPoint | None) -> str:
         """The key of the segment at a point, or of the one with the focus."""
         there = self.childAt(point) if point is not None else QApplication.focusWidget()
@@ -248,6 +295,7 @@ class Chip(QFrame):
         self.setToolTip(plain_tip(tip))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        keep_keys(self, self._wants)
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 0, 3 if removable else 8, 0)
         row.setSpacing(4)
@@ -275,13 +323,9 @@ class Chip(QFrame):
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
             self.clicked.emit()
 
-    def event(self, event: QEvent) -> bool:
-        # Delete on a chip removes the chip, whatever the window's own shortcut does with that key.
-        overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):  # type: ignore[attr-defined]
-            event.accept()
-            return True
-        return super().event(event)
+    def _wants(self, event: QKeyEvent) -> bool:
+        """Delete on a chip removes the chip, whatever the window's own shortcut does with that key."""
+        return event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
@@ -669,6 +713,12 @@ class Banner(QWidget):
 
 
 # Keyboard focus
+
+
+def by_keyboard(event: QFocusEvent) -> bool:
+    """Whether the keyboard came without a click, also one on a tab that passed it on: then its place is marked."""
+    clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+    return event.reason() != Qt.FocusReason.MouseFocusReason and not clicked
 
 
 class FocusRing(QObject):

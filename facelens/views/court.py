@@ -14,7 +14,7 @@ from facelens.progress import Tick, silent
 from facelens.session.depicting import matched_by, voting
 from facelens.session.jobs import Job, Request, State
 from facelens.session.selection import Selection
-from facelens.views.panel import Desk
+from facelens.views.panel import Desk, while_there
 from facelens.words import tr
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ class Court(QObject):
             if job.state is State.DONE and parts is self.parts is self.desk.workspace.parts:
                 then(job.result)
 
-        self.desk.jobs.submit(Request(title=title, call=call, args=args, slot=slot, unit="", **how), then=done)
+        request = Request(title=title, call=call, args=args, slot=slot, unit="", **how)
+        self.desk.jobs.submit(request, then=while_there(self, done))
 
     def _seat(self) -> None:
         match = self._match()

@@ -6,7 +6,7 @@ A click on a name in the legend hides its curve. One curve may lead: it is drawn
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -15,12 +15,13 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
+from facelens.figures.crossing_words import decimals
 from facelens.figures.scales import Array
 from facelens.session.columns import Columns, thinned
 from facelens.views import theme
 from facelens.views.controls import FlowLayout, draw_text, plain_tip, text_width
 from facelens.views.plots import Axis, Band, Chart, Point, Series, Zone
-from facelens.words import tr
+from facelens.words import number, tr
 
 HUES = (85, 195, 325, 40, 285, 145, 240, 10)  # degrees, far from each other in this order
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2.5), (1.5, 2), (6, 2, 1.5, 2))
@@ -54,9 +55,18 @@ class Curve:
 class Curves(QWidget):
     """A legend over a chart whose x axis is the steps of a training."""
 
-    def __init__(self, title: str, *, name: str, low: float | None = None, high: float | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        *,
+        name: str,
+        low: float | None = None,
+        high: float | None = None,
+        write: Callable[[float], str] | None = None,
+    ) -> None:
+        """`write` says how values are written, else with four digits."""
         super().__init__()
-        self.title, self.low, self._high = title, low, high
+        self.title, self.low, self._high, self.write = title, low, high, write or short
         self._curves: tuple[Curve, ...] = ()
         self._steps = 1
         self._log = False
@@ -116,7 +126,7 @@ class Curves(QWidget):
             hidden = {name for name, key in self.keys.items() if not key.isChecked()}
             self.keys = {}
             for name in names:
-                key = self.keys[name] = Key(name)
+                key = self.keys[name] = Key(name, self.write)
                 key.setChecked(name not in hidden)
                 key.toggled.connect(self._draw)
                 self._flow.addWidget(key)
@@ -135,7 +145,7 @@ class Curves(QWidget):
         for place, one in sorted(shown, key=lambda found: found[1].leads):
             look = {"colour": "text"} if one.leads else {"colour": shade(place), "width": 1.6, "dash": dash(place)}
             band = Band(*one.band) if one.band is not None else None
-            series.append(Series(one.name, one.steps, one.values, headline=short(one.last), band=band, **look))  # type: ignore[arg-type]
+            series.append(Series(one.name, one.steps, one.values, headline=self.write(one.last), band=band, **look))  # type: ignore[arg-type]
         self.chart.set_series(series)
         alone = [one for _, one in shown if len(one.steps) == 1]  # one value makes no line
         self.chart.set_points([Point(one.name, float(one.steps[0]), float(one.values[0])) for one in alone])
@@ -143,7 +153,7 @@ class Curves(QWidget):
 
     def _card(self, name: str, index: int) -> tuple[str, ...]:
         one = next(curve for curve in self._curves if curve.name == name)
-        return name, tr("step {n}", n=int(one.steps[index])), short(float(one.values[index]))
+        return name, tr("step {n}", n=int(one.steps[index])), self.write(float(one.values[index]))
 
 
 def _thinned(curve: Curve) -> Curve:
@@ -157,8 +167,9 @@ def _thinned(curve: Curve) -> Curve:
 class Key(QAbstractButton):
     """A line of the legend: how the curve is drawn, its name, its last value. Checked while the curve is shown."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, write: Callable[[float], str] | None = None) -> None:
         super().__init__()
+        self.write = write or short
         self.setText(name)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -168,7 +179,7 @@ class Key(QAbstractButton):
     def show_value(self, curve: Curve, place: int) -> None:
         """What the curve is at, and the place that decides how it is drawn."""
         self._leads, self._place = curve.leads, place
-        before, self._value = self._value, short(curve.last)
+        before, self._value = self._value, self.write(curve.last)
         if len(before) != len(self._value):
             self.updateGeometry()
         self.setAccessibleName(f"{curve.name} {self._value}")
@@ -229,13 +240,25 @@ def dash(place: int) -> tuple[float, ...]:
     return DASHES[place % len(DASHES)]
 
 
+def metric(value: float) -> str:
+    """A share of cases: always three decimals, four close to 1.
+
+    >>> metric(0.2), metric(0.99123)
+    ('0.200', '0.9912')
+    """
+    return "" if math.isnan(value) else number(value, decimals(value))
+
+
 def short(value: float) -> str:
     """A value in four figures.
 
-    >>> short(0.84231), short(572.699), short(-3.1)
-    ('0.8423', '572.7', '−3.1')
+    >>> short(0.84231), short(572.699), short(-3.1), short(5.1e-6)
+    ('0.8423', '572.7', '−3.1', '5.1e-6')
     """
-    return "" if math.isnan(value) else f"{value:.4g}".replace("-", "−")
+    if math.isnan(value):
+        return ""
+    digits, _, power = f"{value:.4g}".partition("e")
+    return digits.replace("-", "−") + (f"e{int(power)}" if power else "")  # 5.1e-6, as everywhere
 
 
 def _count(value: float) -> str:

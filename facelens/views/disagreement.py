@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
 
 from facelens.analyses.uncertainty import Uncertainty
 from facelens.images.faceset import Ids
 from facelens.views import marks, portrait, theme
-from facelens.views.controls import draw_text, plain_tip, text_width
+from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import band_mode, percentile, value_text
+from facelens.views.hearing import tell
 from facelens.views.panel import Desk
 from facelens.words import escaped, number, plural, tr
 
@@ -43,6 +44,7 @@ class Disagreement(QWidget):
         self._by_key = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        tell(self, self._tip_at)
         self.setAccessibleName(tr("Which member disagrees about the current face"))
         self.setWhatsThis(
             tr(
@@ -265,12 +267,9 @@ class Disagreement(QWidget):
         super().focusOutEvent(event)
         self.update()
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            member = self._under(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), plain_tip(self._tip(member)) if member >= 0 else "", self)
-            return True
-        return super().event(event)
+    def _tip_at(self, spot: QPointF) -> str:
+        member = self._under(spot)
+        return self._tip(member) if member >= 0 else ""
 
     def _tip(self, member: int) -> str:
         found, place = self._found, self._place

@@ -26,7 +26,7 @@ from facelens.errors import FaceLensError
 from facelens.images.faceset import FaceSet
 from facelens.session import filters
 from facelens.session.workspace import Workspace
-from facelens.views.controls import label, plain_tip, tool_button
+from facelens.views.controls import inset, label, plain_tip, tool_button
 from facelens.words import plural, tr
 
 MODE_WORDS = {
@@ -52,7 +52,7 @@ class EnsembleForm(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
-        self.setObjectName("card")
+        self.setObjectName("floating")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(tr("Ensemble"))
         self._names: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class EnsembleForm(QFrame):
             for key in keys:
                 combo.addItem(tr(words[key][0]), key)
                 combo.setItemData(combo.count() - 1, tr(words[key][1]), Qt.ItemDataRole.ToolTipRole)
-        self.copies = QSpinBox()
+        self.copies = inset(QSpinBox())
         self.copies.setRange(1, 8)
         self.copies.setToolTip(
             tr("Transforms of each member, each fitted on people drawn anew. With one model this is diversity D-T.")
@@ -181,6 +181,7 @@ class EnsembleForm(QFrame):
             remove = tool_button("close", tr("Fit a transform of {name} here instead", name=name), size=12)
             remove.clicked.connect(lambda _=False, name=name: self._set_file(name, ""))
             self.boxes[name], self._rows[name] = box, (choose, remove)
+            box.setMinimumHeight(24)  # rows of one height, also that of the target, which needs no transform
             self.members.addWidget(box, row, 0)
             self.members.addWidget(choose, row, 1, Qt.AlignmentFlag.AlignRight)
             self.members.addWidget(remove, row, 2)

@@ -18,8 +18,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFormLayout,
     QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
     QPushButton,
     QSizePolicy,
     QSpinBox,
@@ -31,9 +29,10 @@ from facelens.errors import FaceLensError
 from facelens.session.jobs import Job, State
 from facelens.session.settings import Drawing
 from facelens.views import theme
-from facelens.views.controls import Segmented, draw_text, label
+from facelens.views.controls import Segmented, draw_text, inset, label
 from facelens.views.figures import Figures
 from facelens.views.leaving import stem
+from facelens.views.lines import Line, Lines
 from facelens.words import escaped, number, tr
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 WIDTHS = ((0.0, "As laid out"), (85.0, "One column, 85 mm"), (174.0, "Two columns, 174 mm"), (254.0, "Slide, 254 mm"))
 OTHER = -1.0
 INCH = 25.4  # mm
+CAPTION, READABLE = 6.0, 5.0  # points of the words under a figure as it is laid out, and the least that journals take
 DENSITY = 110  # dots per inch of the preview, for each pixel of the screen's ratio
 PATIENCE = 120  # ms
 SLOT = "figure preview"
@@ -116,13 +116,13 @@ class FigureSheet(QDialog):
             self.preset.addItem(tr(words), width)
         self.preset.setAccessibleName(tr("Width"))
         self.preset.setToolTip(tr("Everything grows or shrinks with the width: words, lines, pictures"))
-        self.width_mm = QDoubleSpinBox()
+        self.width_mm = inset(QDoubleSpinBox())
         self.width_mm.setRange(10, 2000)
         self.width_mm.setDecimals(0)
         self.width_mm.setSuffix(tr(" mm"))
         self.width_mm.setAccessibleName(tr("Width in millimetres"))
         self.width_mm.setToolTip(tr("Width in millimetres; the height follows"))
-        self.dpi = QSpinBox()
+        self.dpi = inset(QSpinBox())
         self.dpi.setRange(36, 1200)
         self.dpi.setSingleStep(50)
         self.dpi.setSuffix(tr(" dpi"))
@@ -156,8 +156,8 @@ class FigureSheet(QDialog):
         self._later.setSingleShot(True)
         self._later.setInterval(PATIENCE)
         self._later.timeout.connect(self._preview)
-        self.list.currentRowChanged.connect(self._on_current)
-        self.list.itemChanged.connect(lambda _: self._tell())
+        self.list.moved.connect(self._on_current)
+        self.list.ticks_changed.connect(self._tell)
         self.format.changed.connect(lambda _: self._tell())
         self.preset.activated.connect(lambda _: self._on_preset())
         self.width_mm.valueChanged.connect(lambda _: self._tell())
@@ -171,22 +171,18 @@ class FigureSheet(QDialog):
         self._later.start()
         self.list.setFocus()
 
-    def _build_list(self, name: str) -> QListWidget:
-        made = QListWidget()
+    def _build_list(self, name: str) -> Lines:
+        made = Lines(height=ROW)
         made.setAccessibleName(tr("Figures of the page"))
         made.setToolTip(tr("Ticked figures are written. Space ticks, arrows show another one."))
         first = name or self.figures.panel(self.word).figure_name()
-        for key, title in self.row.titles.items():
-            item = QListWidgetItem(tr(title))
-            item.setSizeHint(QSize(0, ROW))
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setCheckState(Qt.CheckState.Checked if not name or key == name else Qt.CheckState.Unchecked)
-            made.addItem(item)
-            if key == first:
-                made.setCurrentItem(item)
-        if made.currentRow() < 0:
-            made.setCurrentRow(0)
-        made.setVisible(made.count() > 1)
+        keys = list(self.row.titles)
+        made.fill(
+            [Line(tr(title), key) for key, title in self.row.titles.items()],
+            row=keys.index(first) if first in keys else 0,
+            ticked=frozenset(row for row, key in enumerate(keys) if not name or key == name),
+        )
+        made.setVisible(len(keys) > 1)
         return made
 
     def _lay_out(self) -> None:
@@ -204,7 +200,7 @@ class FigureSheet(QDialog):
         side.addLayout(form)
         side.addWidget(self.recipe)
         side.addWidget(self.told)
-        if self.list.count() < 2:
+        if len(self.list.lines) < 2:
             side.addStretch(1)
         left = QWidget()
         left.setLayout(side)
@@ -232,15 +228,14 @@ class FigureSheet(QDialog):
     @property
     def name(self) -> str:
         """The figure that is shown."""
-        return self.row.names[max(self.list.currentRow(), 0)]
+        return self.row.names[max(self.list.row, 0)]
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """The figures that are ticked."""
-        if self.list.count() == 1:
+        if len(self.row.names) == 1:
             return self.row.names
-        ticked = (self.list.item(row).checkState() == Qt.CheckState.Checked for row in range(self.list.count()))
-        return tuple(name for name, there in zip(self.row.names, ticked, strict=True) if there)
+        return tuple(name for row, name in enumerate(self.row.names) if row in self.list.ticked)
 
     def paper(self) -> Paper:
         """How large."""
@@ -312,6 +307,8 @@ class FigureSheet(QDialog):
         if self.format.value() == "png":
             dots = [round(side * factor / INCH * self.dpi.value()) for side in (wide, high)]
             said = tr("{size}, {w} × {h} pixels", size=said, w=f"{dots[0]:,}", h=f"{dots[1]:,}")
+        if factor * CAPTION < READABLE:
+            said += "\n" + tr("Captions are {n} pt: too small to read in print", n=number(factor * CAPTION, 1))
         if len(self.chosen) > 1:
             said += "\n" + tr("{n} figures, a file each", n=len(self.chosen))
         self.told.setText(said)

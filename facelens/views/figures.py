@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication, QImage
 
+from facelens.errors import FaceLensError, InputError
 from facelens.session import folders
 from facelens.session.jobs import Job, Request, State
 from facelens.views.leaving import guise
@@ -43,10 +44,12 @@ class Figures:
     def request(
         self, word: str, out: Path, *, which: Sequence[str] = (), paper: Paper, recipe: bool, slot: str = "figure"
     ) -> Request:
-        """What draws figures of a page as they are now."""
+        """What draws figures of a page as they are now; an InputError where there are none any more."""
         from facelens.session import figure_recipe
         from facelens.session.depicting import DEPICTED
 
+        if reason := self.reason(word):
+            raise InputError(reason)
         row, panel, workspace = DEPICTED[word], self.panel(word), self.desk.workspace
         view = panel.figure_view()
         given, named = row.arguments(workspace, view)
@@ -86,7 +89,11 @@ class Figures:
                     count = plural(len(written), "{n} figure", "{n} figures")
                     self.desk.tell(f"{count}. {told(self.desk, out.parent)}")
 
-        request = self.request(word, out, which=which, paper=paper or Paper(), recipe=recipe)
+        try:
+            request = self.request(word, out, which=which, paper=paper or Paper(), recipe=recipe)
+        except FaceLensError as error:
+            self.desk.notify(error)
+            return
         self.desk.jobs.submit(request, then=done)
 
     def picture(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -35,6 +35,7 @@ from facelens.session.selection import Mode, Selection
 from facelens.views import icons, marks, portrait, theme
 from facelens.views.cells import CAPTION, CAPTION_GAP, MARGIN, SECTION, Layout
 from facelens.views.controls import draw_text, text_width
+from facelens.views.hearing import when_left
 from facelens.views.hover import DELAY, HoverCard
 from facelens.views.shortcuts import enters, pressed
 from facelens.views.thumbnails import Thumbnails
@@ -111,6 +112,7 @@ class ThumbnailGrid(QAbstractScrollArea):
             )
         )
         self.viewport().setMouseTracking(True)
+        when_left(self.viewport(), self._on_left)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setAccessibleName(tr("Faces"))
         self._card = HoverCard(self.viewport())
@@ -129,6 +131,8 @@ class ThumbnailGrid(QAbstractScrollArea):
         """
         keep = self._anchor_face() if faces is not None else None
         same_gallery = faces is not None and self._faces is not None and faces.root == self._faces.root
+        if faces is None or self._faces is None or faces.pictures != self._faces.pictures:
+            self._marks = Marks()  # those it has are of the rows of other faces
         self._faces = faces
         self._rows = np.asarray(rows, np.int64) if faces is not None else np.zeros(0, np.int64)
         self._ids = faces.ids[self._rows] if faces is not None else np.zeros(0, np.int64)
@@ -291,7 +295,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         painter = QPainter(self.viewport())
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
         area = event.rect()
-        painter.fillRect(area, now.q("sunk"))
+        painter.fillRect(area.adjusted(-1, -1, 1, 1), now.q("sunk"))  # at 150 % a row half painted would be half black
         if self._faces is None or not len(self._rows):
             self._paint_empty(painter, now)
             return
@@ -345,7 +349,7 @@ class ThumbnailGrid(QAbstractScrollArea):
         reason = self._thumbnails.broken(face) if pixmap is None else None
         excluded = _flag(self._marks.excluded, row) or _flag(self._marks.rejected, row)
         if pixmap is not None:
-            picture = portrait.fitted(pixmap, box)
+            picture = portrait.crisp(painter, portrait.fitted(pixmap, box))
             if excluded:
                 painter.setOpacity(marks.REJECTED)
             painter.drawPixmap(picture, pixmap, QRectF(pixmap.rect()))
@@ -473,10 +477,8 @@ class ThumbnailGrid(QAbstractScrollArea):
             lines.append(plural(count, "{n} face of this identity", "{n} faces of this identity"))
         return lines
 
-    def viewportEvent(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self._set_hover(None)
-        return super().viewportEvent(event)
+    def _on_left(self) -> None:
+        self._set_hover(None)
 
     def hideEvent(self, event: QHideEvent) -> None:
         self._hide_card()
@@ -796,10 +798,10 @@ def band_mode(modifiers: MODIFIERS) -> Mode:
 
 
 def value_text(value: object) -> str:
-    """A number as it stands under a face.
+    """A number as it stands under a face, so that those of a column can be compared.
 
-    >>> value_text(np.float32(0.41249)), value_text(np.int64(12345)), value_text(float("nan"))
-    ('0.412', '12,345', 'n/a')
+    >>> value_text(np.float32(0.41249)), value_text(10.024), value_text(np.int64(12345)), value_text(float("nan"))
+    ('0.412', '10.02', '12,345', 'n/a')
     """
     if isinstance(value, (int, np.integer)):
         return f"{int(value):,}".replace("-", "−")
@@ -808,7 +810,7 @@ def value_text(value: object) -> str:
         return tr("n/a")
     if abs(real) >= 100:
         return f"{real:,.0f}".replace("-", "−")
-    return number(real, decimals=3 if abs(real) < 10 else 1)
+    return number(real, decimals=3 if abs(real) < 10 else 2)
 
 
 def percentile(values: NDArray, row: int) -> float | None:

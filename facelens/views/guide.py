@@ -15,8 +15,6 @@ from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QShortcut
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
-    QListWidget,
-    QListWidgetItem,
     QSplitter,
     QStyle,
     QStyledItemDelegate,
@@ -29,6 +27,7 @@ from facelens.session import guide
 from facelens.views import icons, theme
 from facelens.views.controls import Header, draw_text, label, tool_button
 from facelens.views.guide_text import STEP, GuideText
+from facelens.views.lines import Line, Lines
 from facelens.views.shortcuts import shortcuts
 from facelens.words import tr
 
@@ -57,15 +56,15 @@ class Spot:
 
 
 class _Line(QStyledItemDelegate):
-    def __init__(self, parent: QListWidget, rows: list[Row]) -> None:
+    def __init__(self, parent: Lines) -> None:
         super().__init__(parent)
-        self._rows = rows
+        self._list = parent
 
     def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
-        return QSize(160, {"page": 27, "section": 23, "hit": 44}[self._rows[index.row()].kind])  # type: ignore[attr-defined]
+        return QSize(160, {"page": 27, "section": 23, "hit": 44}[self._list.lines[index.row()].of.kind])  # type: ignore[attr-defined]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
-        row = self._rows[index.row()]  # type: ignore[attr-defined]
+        row: Row = self._list.lines[index.row()].of  # type: ignore[attr-defined]
         look, box = theme.current(), QRectF(option.rect)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
@@ -97,7 +96,6 @@ class GuideWindow(QWidget):
         self.resize(SIZE)
         self._back: list[Spot] = []
         self._forward: list[Spot] = []
-        self.rows: list[Row] = []
         self._build_contents()
         self._build_page()
         middle = QSplitter(Qt.Orientation.Horizontal)
@@ -126,14 +124,12 @@ class GuideWindow(QWidget):
         self.search.addAction(icons.icon("search", colour="text3"), QLineEdit.ActionPosition.LeadingPosition)
         self.search.textChanged.connect(self._on_typed)
         self.search.installEventFilter(self)
-        self.list = QListWidget()
+        self.list = Lines()
         self.list.setAccessibleName(tr("Contents"))
         self.list.setToolTip(tr("Pages and their sections; Enter opens one"))
-        self.list.setItemDelegate(_Line(self.list, self.rows))
-        self.list.setMouseTracking(True)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.currentRowChanged.connect(self._on_row)
-        self.list.itemClicked.connect(lambda _: self._on_row(self.list.currentRow()))
+        self.list.setItemDelegate(_Line(self.list))
+        self.list.moved.connect(self._on_row)
+        self.list.touched.connect(self._on_row)
         self.nothing = label(name="sub", wrap=True)
         self.nothing.setContentsMargins(16, 6, 12, 6)
         self.nothing.hide()
@@ -251,6 +247,11 @@ class GuideWindow(QWidget):
 
     # -- contents and search
 
+    @property
+    def rows(self) -> list[Row]:
+        """What is listed at the left."""
+        return [line.of for line in self.list.lines]
+
     def _fill(self) -> None:
         """Contents with the sections of the page that is shown, or what the search found."""
         typed = self.search.text()
@@ -267,14 +268,9 @@ class GuideWindow(QWidget):
                     rows += [
                         Row(one.word, part.anchor, part.title, "section", part.level) for part in one.sections[1:]
                     ]
-        with QSignalBlocker(self.list):
-            self.list.clear()
-            self.rows[:] = rows
-            for row in rows:
-                item = QListWidgetItem(row.text)
-                item.setToolTip(row.context or row.text)
-                item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{row.text}, {row.context}".rstrip(", "))
-                self.list.addItem(item)
+        self.list.fill(
+            [Line(row.text, row, row.context or row.text, f"{row.text}, {row.context}".rstrip(", ")) for row in rows]
+        )
         self.nothing.setText(tr("Nothing fits {typed}", typed=typed))
         self.nothing.setVisible(not rows)
 
@@ -282,7 +278,7 @@ class GuideWindow(QWidget):
         """Show in the list where one is."""
         places = [i for i, row in enumerate(self.rows) if row.page == word and row.anchor == anchor]
         with QSignalBlocker(self.list):
-            self.list.setCurrentRow(places[0] if places else -1)
+            self.list.go(places[0] if places else -1)
 
     def _on_typed(self) -> None:
         self._fill()
@@ -316,11 +312,11 @@ class GuideWindow(QWidget):
         if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() == Qt.Key.Key_Down and self.rows:
                 self.list.setFocus()
-                if self.list.currentRow() < 0:
-                    self.list.setCurrentRow(0)
+                if self.list.line is None:
+                    self.list.go(0)
                 return True
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.search.text() and self.rows:
-                self._on_row(max(self.list.currentRow(), 0))
+                self._on_row(max(self.list.row, 0))
                 self.text.setFocus()
                 return True
         return False

@@ -118,12 +118,17 @@ def dress(button: QAbstractButton, name: str, size: int = 16) -> None:
     button.setIconSize(QSize(size, size))
 
 
-def write(name: str, colour: str, *, width: float = 1.5) -> Path:
+def folder() -> Path:
+    """Where coloured copies lie."""
+    return folders.cache() / "icons"
+
+
+def write(name: str, colour: str, *, width: float = 1.5, size: int = 16) -> Path:
     """A coloured copy on disk, which is the only thing a style sheet can show."""
-    text = svg(name, colour, width=width)
+    text = svg(name, colour, width=width).replace('width="16" height="16"', f'width="{size}" height="{size}"')
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     try:
-        return _written(folders.cache() / "icons" / f"{name}-{digest}.svg", text)
+        return _written(folder() / f"{name}-{digest}.svg", text)
     except OSError:  # a full or read-only disk must not cost the user the window
         return _written(_spare_folder() / f"{name}-{digest}.svg", text)
 

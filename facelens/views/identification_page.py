@@ -87,7 +87,7 @@ class IdentificationPage(QWidget):
         last = self.sides[-1][2] if self.sides else None
         if last is not None:
             words = tr(
-                "{m} searches of known people, {u} of strangers, {e} enrolled",
+                "{m} searches of known people, {u} of strangers, {e} enrolled · higher is better",
                 m=last.n_mated,
                 u=last.n_unmated,
                 e=last.n_enrolled,

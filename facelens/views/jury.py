@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QStackedWidget, QVB
 from facelens.analyses.jury import WHICH, Average, Ruling, Standing, Verdict
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.parts import Layout
-from facelens.figures.part_words import part_name
+from facelens.figures.part_words import PAIRS, part_name
 from facelens.images.faceset import FaceSet
 from facelens.views import marks, theme
 from facelens.views.ballots import Ballot, Ballots
@@ -33,12 +33,6 @@ BESIDE = 206  # px that the words beside the faces want
 TOP, RATES = 8, 18  # px over the faces, and of the line under them
 LEAD, LEADING = 22, 18  # px of the number that leads, and where there is little room
 WAITING = "…"
-PAIRS = {
-    "false matches": "false matches",
-    "false non-matches": "false non-matches",
-    "genuine": "genuine pairs",
-    "impostor": "impostor pairs",
-}
 
 
 def voters(kept: np.ndarray, layout: Layout) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from facelens.errors import FaceLensError
-from facelens.session import archive, shelf
+from facelens.session import archive, questions, shelf
 from facelens.session.archive import FIELDS, SUFFIX, Archive
 from facelens.session.jobs import Job, Request, State
 from facelens.session.settings import Recent
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from facelens.views.main_window import MainWindow
 
 MOMENT = 1500  # ms after the last change
+PATIENCE = 3.0  # s after the first one, where others follow without a pause: somebody culls
 RECENT = 12
 MANY = 50_000  # faces whose paths are not looked up in the window's thread
 KINDS = "FaceLens (*.facelens)"
@@ -79,6 +81,7 @@ class Keeping(QObject):
         self._timer.setSingleShot(True)
         self._timer.setInterval(MOMENT)
         self._timer.timeout.connect(self.save_by_itself)
+        self._waiting = 0.0  # since when the timer has been put off
         self._stop = self.desk.store.listen(self._on_store)
 
     # -- what is there to keep
@@ -94,7 +97,9 @@ class Keeping(QObject):
         if self.read_only:
             return tr("Read only")
         if self.path is not None:
-            return tr("Saved {when}", when=self.when) if self.when and not self.dirty else tr("Not saved yet")
+            if self.dirty:
+                return tr("Not saved yet")
+            return tr("Saved {when}", when=self.when) if self.when else tr("Saved")
         return ""
 
     @property
@@ -117,9 +122,16 @@ class Keeping(QObject):
             self.dirty = True
             self.changed.emit()
         if self.dirty and self.desk.remember:
-            self._timer.start()
+            self._save_soon()
 
     # -- writing
+
+    def _save_soon(self) -> None:
+        now = time.monotonic()
+        if not self._timer.isActive():
+            self._waiting = now
+        if now - self._waiting <= PATIENCE:
+            self._timer.start()
 
     def save(self) -> None:
         """Write the file now; ask for its name where it has none."""
@@ -184,7 +196,7 @@ class Keeping(QObject):
                 self._newest = number
                 try:
                     found = archive.taken(workspace, layout=layout, kept=kept)
-                    if by_hand or not own or not archive.same(found, before) or found.layout != before.layout:  # type: ignore[union-attr]
+                    if by_hand or not own or not archive.same(found, before) or _beside(found, before):
                         if not shelf.is_unsaved(path):
                             shelf.back_up(path, at_once=by_hand and not own)
                         archive.write(found, path)
@@ -226,7 +238,7 @@ class Keeping(QObject):
         self._seen = _state(written.path)
         self.dirty = self.workspace is not written.of and not self._is_saved()
         if self.dirty and self.desk.remember:
-            self._timer.start()
+            self._save_soon()
         if self.session is not None:
             self.session.discard()
         if moved:
@@ -326,7 +338,7 @@ class Keeping(QObject):
         if self.path is not None and not self.read_only and not self._is_saved():
             self.dirty = True  # a folder was located, or a file of an older version was read
             if self.desk.remember:
-                self._timer.start()
+                self._save_soon()
         self.changed.emit()
 
     # -- leaving
@@ -348,16 +360,23 @@ class Keeping(QObject):
             self.session.close()
             self.session = None
         self.path = self.saved = self._seen = None
+        self.window.modelling.before = {}
         self.kept, self.when, self.read_only, self.dirty, self._told = Archive(), "", False, False, ""
         self.changed.emit()
+
+    def _notes_more(self) -> bool:
+        """Whether the file would note another layout or other results; neither makes it another one."""
+        if self.path is None or self.read_only or self.saved is None:
+            return False
+        now = Archive(layout=self.window.layout_now(), results=questions.results(self.desk.workspace))
+        return _beside(now, self.saved)
 
     def may_close(self) -> bool:
         """Write what is to be written; asks only where it cannot be."""
         if not self.desk.remember or (self.reopening is not None and self.reopening.under_way):
             return True
         self._timer.stop()
-        layout_too = self.path is not None and not self.read_only and self.saved is not None
-        if not (self.dirty or (layout_too and self.saved.layout != self.window.layout_now())):  # type: ignore[union-attr]
+        if not (self.dirty or self._notes_more()):
             return True
         written = self._work(self._target(), by_hand=False)()
         if written.problem is not None and not shelf.is_unsaved(written.path):
@@ -396,6 +415,11 @@ class Keeping(QObject):
 
 def _read(path: Path, folder: Path | None, *, tick: object = None) -> Archive:
     return archive.read(path, folder=folder)
+
+
+def _beside(one: Archive, other: Archive | None) -> bool:
+    """Whether they differ in what a file notes besides what it says."""
+    return other is None or (one.layout, one.results) != (other.layout, other.results)
 
 
 def _state(path: Path) -> tuple[int, int] | None:

@@ -40,6 +40,8 @@ MOUSE = (
     ("Arrows, Home, End", "Move; with Shift select"),
     ("Space", "Select or unselect the current face"),
     ("F, Z, L", "In the loupe: fit, real pixels, landmarks"),
+    ("Wheel, F", "In loupe, maps and charts: zoom at the pointer, show everything"),
+    ("Middle drag, Space+drag", "In loupe, maps and charts: pan"),
 )
 MOUSE_TITLE = "Mouse and grid"
 Block = tuple[str, list[tuple[str, str, str]]]  # title; id ("" for none), key, words

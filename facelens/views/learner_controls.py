@@ -6,7 +6,16 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QWidget
 
 from facelens.session.workspace import Workspace
-from facelens.views.controls import FlowLayout, Segmented, label, text_width, together, tool_button, vertical_rule
+from facelens.views.controls import (
+    FlowLayout,
+    Segmented,
+    allow_choice,
+    label,
+    text_width,
+    together,
+    tool_button,
+    vertical_rule,
+)
 from facelens.views.part_controls import SliceMenu
 from facelens.words import escaped, plural, tr
 
@@ -84,10 +93,10 @@ class LearnerControls(QWidget):
         _fill(self.baseline, [("", tr("nothing")), *others], plan.baseline)
         self.baseline.setEnabled(bool(others))
         for place, (name, _) in enumerate(others, 1):
-            d, item = workspace.features[name].dimensions, self.baseline.model().item(place)  # type: ignore[attr-defined]
-            item.setEnabled(d % ground.parts == 0)
-            if d % ground.parts:
-                item.setToolTip(tr("Its {d} dimensions cannot be cut into {k} slices.", d=d, k=ground.parts))
+            d = workspace.features[name].dimensions
+            able = d % ground.parts == 0
+            tip = "" if able else tr("Its {d} dimensions cannot be cut into {k} slices.", d=d, k=ground.parts)
+            allow_choice(self.baseline, place, able=able, tip=tip)
         tip = tr("The model it is compared with, cut into as many slices")
         self.baseline.setToolTip(tip if others else tr("No other model has vectors of this gallery."))
         self.slices.setVisible(ground.kind != "learned")

@@ -10,7 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from facelens.analyses.divided import Learners, Side
-from facelens.figures.part_words import part_name
+from facelens.figures.part_words import part_name, part_word
 from facelens.views.plots import Axis, Band, Chart, Mark, Point, Series
 from facelens.words import escaped, number, tr
 
@@ -42,7 +42,7 @@ class LearnerCurve(Chart):
         low, high = _range([values for side in sides for values in self._values(side)[1:]])
         width, K = found.own.layout.width, found.own.layout.parts
         steps = tuple(float(width * k) for k in range(1, K + 1) if k % -(-K // TICKS) == 0 or k == 1)
-        title = tr("dimensions, a {part} more at each step", part=_word(found.own))
+        title = tr("dimensions, a {part} more at each step", part=part_word(found.own.layout))
         first, last = min(side.layout.width for side in sides), max(side.layout.dimensions for side in sides)
         x = Axis(title, low=0.7 * first, high=last + 0.1 * width, ticks=steps, form=_count)
         return x, Axis(tr("Recall@{k}, higher is better", k=self._ks[self._at]), low=low, high=high)
@@ -123,10 +123,6 @@ def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     spare = max(0.05 * (high - low), 0.005)
     return max(0.0, low - spare), min(1.0, high + spare)
-
-
-def _word(side: Side) -> str:
-    return {"learners": tr("learner"), "slices": tr("slice")}.get(side.layout.kind, tr("part"))
 
 
 def _count(value: float) -> str:

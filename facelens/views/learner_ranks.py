@@ -14,6 +14,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from facelens.analyses.divided import Learners
+from facelens.figures.learners import rank_text, ranks_words
 from facelens.figures.part_words import part_name
 from facelens.views import marks, theme
 from facelens.views.cell_grid import frame, note, value_card
@@ -21,7 +22,6 @@ from facelens.views.controls import draw_text, text_width
 from facelens.views.hover import Line
 from facelens.views.painted import PaintedFaces
 from facelens.views.panel import Desk
-from facelens.views.specialists import rank_text
 from facelens.words import tr
 
 LEFT, TOP, FOOT, RIGHT = 290, 30, 12, 12  # px around the columns
@@ -76,12 +76,7 @@ class LearnerRanks(PaintedFaces):
             return tr("Click a face to see at which rank each learner finds its person.")
         if ranks is None:
             return tr("Not among those that searched: a face needs a vector and another face of its person to find.")
-        n, k = int((ranks == 1).sum()), len(ranks)
-        if n == k:
-            return tr("all {k} find the person first", k=k)
-        if not n:
-            return tr("none of {k} finds the person first", k=k)
-        return tr("{n} of {k} find the person first", n=n, k=k)
+        return ranks_words(ranks)
 
     def lines(self, face: int) -> Sequence[Line]:
         return ()

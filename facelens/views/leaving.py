@@ -38,10 +38,15 @@ def stem(desk: Desk) -> str:
 
 def written(desk: Desk, path: Path) -> str:
     """That a file is there, and in what disguise: who has forgotten the switches sees it here."""
+    return tr("Written to {path}", path=escaped(str(path))) + hidden_words(guise(desk))
+
+
+def hidden_words(hidden: Guise) -> str:
+    """In what disguise something is, to go on a sentence with; "" where it is in none."""
     words = {
-        (False, False): tr("Written to {path}", path=escaped(str(path))),
-        (True, False): tr("Written to {path}, with pseudonyms", path=escaped(str(path))),
-        (False, True): tr("Written to {path}, with blurred faces", path=escaped(str(path))),
-        (True, True): tr("Written to {path}, with pseudonyms and blurred faces", path=escaped(str(path))),
+        (False, False): "",
+        (True, False): tr(", with pseudonyms"),
+        (False, True): tr(", with blurred faces"),
+        (True, True): tr(", with pseudonyms and blurred faces"),
     }
-    return words[desk.settings.pseudonyms, desk.settings.blur]
+    return words[hidden.pseudonyms, hidden.blur]

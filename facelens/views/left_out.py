@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from facelens.errors import FaceLensError
 from facelens.images import quarantine
 from facelens.session import folders, tasks
 from facelens.session.outgoing import outgoing
-from facelens.views.controls import label, plain_tip
+from facelens.views.controls import label
 from facelens.views.leaving import guise, written
+from facelens.views.lines import Line, Lines
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
 
@@ -32,11 +33,11 @@ class LeftOut(QWidget):
         self.skipped: tuple[tuple[int, str], ...] = ()
         self.name = ""
         self.line = label(name="small", wrap=True)
-        self.list = QListWidget()
+        self.list = Lines()
         self.list.setMinimumHeight(120)
         self.list.setAccessibleName(tr("Pictures left out"))
         self.list.setWhatsThis(tr("Pictures that have no vector, and why. Enter or a double click looks at one."))
-        self.list.itemActivated.connect(lambda item: self.look.emit(int(item.data(Qt.ItemDataRole.UserRole))))
+        self.list.opened.connect(lambda row: self.look.emit(self.list.lines[row].of))
         self.csv = QPushButton(tr("Export as CSV…"))
         self.csv.setToolTip(tr("Path and reason of each picture that was left out"))
         self.csv.clicked.connect(self._on_csv)
@@ -63,14 +64,12 @@ class LeftOut(QWidget):
             plural(len(skipped), "{n} picture has no vector.", "{n} pictures have no vector.") if skipped else ""
         )
         self.again.setVisible(bool(skipped) and self._crashing() > 0)
-        self.list.clear()
-        for face, why in skipped[:MOST]:
-            row = faces.row_of(face) if faces is not None else None
-            if faces is not None and row is not None:
-                item = QListWidgetItem(f"{faces.file_name(row)}   {why}")
-                item.setData(Qt.ItemDataRole.UserRole, face)
-                item.setToolTip(plain_tip(escaped(str(faces.path(row)))))
-                self.list.addItem(item)
+        lines = []
+        for face, why in skipped[:MOST] if faces is not None else ():
+            assert faces is not None
+            if (row := faces.row_of(face)) is not None:
+                lines.append(Line(f"{faces.file_name(row)}   {why}", int(face), escaped(str(faces.path(row)))))
+        self.list.fill(lines)
 
     def _crashing(self) -> int:
         faces = self.desk.workspace.faces

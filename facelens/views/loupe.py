@@ -72,7 +72,6 @@ class Picture(QWidget):
         self._flag = 0
         self._space = False
         self._grip: QPointF | None = None
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(80, 80)
         thumbnails.ready.connect(self._on_ready)

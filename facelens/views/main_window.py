@@ -97,7 +97,9 @@ class StatusBar(QStatusBar):
     def __init__(self) -> None:
         super().__init__()
         self._news: list[QWidget] = []
+        self._empty: set[QWidget] = set()  # news that have nothing to say
         self._said = label()
+        self._said.setContentsMargins(4, 0, 0, 0)
         self._end = QTimer(self)
         self._end.setSingleShot(True)
         self._end.timeout.connect(self.clearMessage)
@@ -112,11 +114,19 @@ class StatusBar(QStatusBar):
     def showMessage(self, text: str, timeout: int | None = None) -> None:
         self._said.setText(text)
         self._said.setVisible(bool(text))
-        for part in self._news:
-            part.setVisible(not text)
+        self._show_news()
         self._end.stop()
         if text and timeout:
             self._end.start(timeout)
+
+    def set_empty(self, *parts: QWidget, empty: bool) -> None:
+        """News that have nothing to say are not shown, nor are the lines before them."""
+        self._empty = self._empty | set(parts) if empty else self._empty - set(parts)
+        self._show_news()
+
+    def _show_news(self) -> None:
+        for part in self._news:
+            part.setVisible(not self._said.text() and part not in self._empty)
 
     def clearMessage(self) -> None:
         self.showMessage("")
@@ -193,7 +203,7 @@ class MainWindow(QMainWindow):
         self._build_menus()
         self._build_toolbar()
         self._build_status()
-        self.palette_card = Palette(self, lambda: self.store.workspace, self.key_of)
+        self.palette_card = Palette(self, lambda: self.store.workspace, self.key_of, self.thumbnails)
         self.palette_card.chosen.connect(self._on_palette)
         self.stage.beside.connect(self.open_beside)
         self.stage.panels["gallery"].grid.menu_requested.connect(self._show_menu)  # type: ignore[attr-defined]
@@ -221,7 +231,9 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
         self.docks["sources"].header.insert(self._small("plus", "gallery.open"))
-        self.docks["filter"].header.insert(self._small("close", "find.clear"))
+        # Beside the cross that closes the dock another one is only there while there is something to clear.
+        self.clear_filter = self._small("close", "find.clear")
+        self.docks["filter"].header.insert(self.clear_filter)
 
     def _small(self, icon: str, action: str) -> QWidget:
         button = tool_button(icon, tr(BY_ID[action].text).rstrip("…"), size=14)
@@ -252,11 +264,17 @@ class MainWindow(QMainWindow):
             menu = self.menuBar().addMenu(tr(title))
             menu.setToolTipsVisible(True)
             menu.aboutToShow.connect(self._refresh_actions)
+            inner: QMenu | None = None
             for spec in ACTIONS:
-                if spec.menu == title:
-                    if spec.line_above and not menu.isEmpty():
-                        menu.addSeparator()
-                    menu.addAction(self.actions_by_id[spec.id])
+                if spec.menu != title:
+                    continue
+                if spec.line_above and not menu.isEmpty():
+                    menu.addSeparator()
+                    inner = None
+                if len(spec.place) > 1 and inner is None:
+                    inner = menu.addMenu(tr(spec.place[1]))
+                    inner.setToolTipsVisible(True)
+                (inner if inner is not None and len(spec.place) > 1 else menu).addAction(self.actions_by_id[spec.id])
             if title == "File":
                 self._build_recent(menu)
             if title == BY_ID["guide.what"].menu:
@@ -382,13 +400,16 @@ class MainWindow(QMainWindow):
         self.local.setObjectName("local")
         self.local.clicked.connect(lambda: self.act("cache.show"))
         self.selected, self.about = label(name="status_strong"), label(name="sub")
+        for news in (self.selected, self.about):
+            news.setContentsMargins(4, 0, 4, 0)  # as far from the line before as from the one behind
         self.job_name, self.job_bar = label(name="small"), QProgressBar()
         self.job_bar.setFixedWidth(110)
         self.job_bar.setTextVisible(False)
         self.job_bar.setAccessibleName(tr("Progress of the running job"))
         for part in (self.local, vertical_rule(12)):
             bar.addWidget(part)
-        bar.add_news(self.selected, vertical_rule(12), self.about)
+        self.about_rule = vertical_rule(12)
+        bar.add_news(self.selected, self.about_rule, self.about)
         self.saved = label(name="sub")
         for widget in (self.job_name, self.job_bar, self.saved):
             bar.addPermanentWidget(widget)
@@ -508,6 +529,10 @@ class MainWindow(QMainWindow):
             self.selected.setText(tr("{n} of {total} selected", n=len(workspace.selection), total=len(faces)))
             people = plural(len(faces.identity.names), "{n} identity", "{n} identities")
             self.about.setText(" · ".join((faces.name, plural(len(faces), "{n} face", "{n} faces"), people)))
+        bar = self.statusBar()
+        assert isinstance(bar, StatusBar)
+        bar.set_empty(self.about_rule, self.about, empty=faces is None)
+        self.clear_filter.setVisible(bool(workspace.arrangement.filter))
         self._show_subtitles()
 
     def _show_chips(self) -> None:
@@ -607,7 +632,7 @@ class MainWindow(QMainWindow):
 
     def _size_docks(self) -> None:
         left = [self.docks[word] for word in ("sources", "filter", "identities", "tags")]
-        self.resizeDocks(left, [112, 104, 300, 300], Qt.Orientation.Vertical)
+        self.resizeDocks(left, [146, 104, 316, 250], Qt.Orientation.Vertical)
         self.resizeDocks([left[0], self.docks["inspector"]], [232, 272], Qt.Orientation.Horizontal)
         self.resizeDocks([self.docks["jobs"]], [150], Qt.Orientation.Vertical)
         foot = [self.docks[word] for word in ("jobs", "log", "history")]
@@ -643,8 +668,8 @@ class MainWindow(QMainWindow):
             return
         self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
         self.splitDockWidget(dock, self.docks["inspector"], Qt.Orientation.Horizontal)
-        self.resizeDocks([dock], [420], Qt.Orientation.Horizontal)
         dock.show()
+        self.resizeDocks([dock, self.docks["inspector"]], [420, 240], Qt.Orientation.Horizontal)
 
     def _open_at_foot(self, dock: Dock) -> None:
         """A dock that needs width: under the stage, with what is there in one place beside it."""
@@ -719,11 +744,15 @@ class MainWindow(QMainWindow):
             self.opening.open(paths[0], add=doing == "add")
 
     def open_path(self, path: Path) -> None:
-        """Open a gallery or a workspace."""
-        if glance(path) == "workspace":
-            self.keeping.open(path)
-        else:
-            self.opening.open(path)
+        """Open what lies there: a gallery, a workspace, a model, vectors or a recipe."""
+        ways = {
+            "workspace": self.keeping.open,
+            "model": self.open_model,
+            "detector": self.open_model,
+            "vectors": self.import_vectors,
+            "recipe": self.open_recipe,
+        }
+        ways.get(glance(path), self.opening.open)(path)
 
     def open_model(self, path: Path) -> None:
         """Show the models and say what the file is; a face detector is no model, and is offered as what it is."""

@@ -42,7 +42,8 @@ LARGEST, SMALLEST = 1.3, 0.55  # sizes of dots where there is much room for each
 ROOM = 0.1  # size of a dot for each pixel between it and the next, if they lay evenly
 PLAIN = 0.9  # size that triangles of what was gained and lost have at least, beside MARKS
 SPARSE, DENSE = 0.85, 0.4  # their opacities
-QUIET = 0.4  # ink of grey lines where most pass: they are the ground for those that tell something
+QUIET = 0.3  # ink of grey lines where most pass: they are the ground for those that tell something
+FEW = 300  # grey lines; of more each has less ink, so that the faces are seen through them
 DEAR = 8  # a line takes as long as so many dots
 MOVING = 2_000  # lines that are drawn while points move
 NONE: Places = np.zeros(0, np.int64)
@@ -266,8 +267,7 @@ class _Brush:
             full = QUIET if quiet else dots.FULL
             layers.append(traces.Lines(*begin, *end, colour, opacity, full, leading=not quiet))
 
-        more = np.clip(np.log10(max(len(these), 1)) / 3 - 1, 0, 1)
-        faint = 0.3 + (0.06 - 0.3) * more
+        faint = float(np.clip(0.3 * (FEW / max(len(these), 1)) ** 0.5, 0.06, 0.3))
         front = found.front
         if len(content.chosen):
             front = np.zeros(len(content.x), bool)

@@ -10,7 +10,16 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QMenu, QSl
 from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS, PLAIN_SUM, SOLVERS
 from facelens.figures.match_words import SOLVER_WORDS, WEIGHT_WORDS
 from facelens.session.workspace import Workspace
-from facelens.views.controls import FlowLayout, Segmented, label, text_width, together, tool_button, vertical_rule
+from facelens.views.controls import (
+    FlowLayout,
+    Segmented,
+    inset,
+    label,
+    text_width,
+    together,
+    tool_button,
+    vertical_rule,
+)
 from facelens.words import number, tr
 
 SHORTLISTS = (10, 30, 50, 100, 200, 0)
@@ -53,7 +62,7 @@ class MatchControls(QWidget):
             self.solver.addItem(tr(SOLVER_WORDS[key][0]), key)
             self.solver.setItemData(self.solver.count() - 1, tr(SOLVER_WORDS[key][1]), Qt.ItemDataRole.ToolTipRole)
         self.solver.activated.connect(lambda _: self.planned.emit({"solver": self.solver.currentData()}))
-        self.epsilon = QDoubleSpinBox()
+        self.epsilon = inset(QDoubleSpinBox())
         self.epsilon.setRange(0.001, 1.0)
         self.epsilon.setDecimals(3)
         self.epsilon.setSingleStep(0.01)

@@ -174,6 +174,9 @@ class MembersPage(QWidget):
         own = one.how == "itself"
         mapped = tr(MAPPED[one.how]) if one.how in MAPPED else one.how
         raw = Cell(tr("as alone"), colour="text3") if own else _cell(one.raw)
+        sizes = {other.dimensions for other in self.found.members if other.how == "itself"} if self.found else set()
+        if raw.why and sizes and one.dimensions not in sizes:  # short enough for its column; all of it is in the tip
+            raw = replace(raw, text=tr("n/a: other dimensions"))
         return [
             Cell(tr("{name} · best alone", name=name) if best else name, tip=name),
             Cell(escaped(one.network) or tr("not known"), colour="text2" if one.network else "text3"),

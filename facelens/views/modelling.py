@@ -57,6 +57,7 @@ class Modelling:
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         self.desk = desk
         self.parent = parent
+        self.before: dict[str, str] = {}  # of a gallery that may have moved: the stores of each model where it lay
 
     # -- a file becomes a model
 
@@ -172,13 +173,24 @@ class Modelling:
         named = {one.path.stem: one.card.name for one in self.desk.workspace.models if one.path in sample_models()}
         return [named.get(stem, "") for stem in stems]
 
+    def _in_order(self) -> None:
+        """The sample checkpoints behind other models, those that are looked at first ahead, whichever came first."""
+        first = (*SAMPLE_PAIR, *SAMPLE_ENSEMBLE, *SAMPLE_PARTS, *SAMPLE_UPGRADES)
+        models, sample = self.desk.workspace.models, sample_models()
+        stems = [*first, *sorted({path.stem for path in sample} - set(first))]
+        ordered = tuple(sorted(models, key=lambda one: stems.index(one.path.stem) if one.path in sample else -1))
+        if ordered != models:
+            self.desk.store.update(models=ordered, initiator=self)
+
     def _on_pair(self) -> None:
+        self._in_order()
         a, b = self._sampled(*SAMPLE_PAIR)
         self.desk.store.update(model_a=a, model_b=b, initiator=self)
         self._show(b)
         self._embed_missing((a, b))
 
     def _on_ensemble(self) -> None:
+        self._in_order()
         self._show(self.desk.workspace.model_b)
         members = self._sampled(*SAMPLE_ENSEMBLE)
         if all(members):
@@ -189,6 +201,7 @@ class Modelling:
             self.desk.store.update(upgrade_plan=plan, initiator=self)
 
     def _on_rest(self) -> None:
+        self._in_order()
         self._show(self.desk.workspace.model_b)
         self._embed_missing(self._sampled(*SAMPLE_PARTS, *SAMPLE_UPGRADES))
 
@@ -410,7 +423,8 @@ class Modelling:
             return
         place = _vectors_at(self.desk, faces, found)
         root, key = place.parent, place.name
-        if not place.is_dir():
+        before = self.before.pop(name, "")
+        if not place.is_dir() and not (before and (root / before).is_dir()):
             if skipped or notes:
                 self._set_vectors(name, None, Stored(place, key, 0, skipped, notes))
             return
@@ -418,6 +432,7 @@ class Modelling:
             title=tr("Read vectors of {name}", name=name),
             call=tasks.stored_vectors,
             args=(faces, root, key),
+            kwargs={"before": before},
             slot=f"vectors:{name}",
             place="thread",  # they are mapped here, not copied from the worker
         )
@@ -427,6 +442,8 @@ class Modelling:
                 self.desk.notify(job.error, trace=job.trace)
             elif job.state is State.DONE and self._still(faces, found):
                 read: tasks.Kept = job.result  # type: ignore[assignment]
+                if read.features is None and not place.is_dir():
+                    return  # nothing of where the gallery lay can be used
                 self._set_vectors(name, read.features, Stored(place, key, read.size, skipped, notes, read.variances))
 
         self.desk.jobs.submit(request, then=then)

@@ -22,7 +22,7 @@ from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session import filters
 from facelens.session.identities import LONGEST, NOBODY, named, spelled, taken_back
 from facelens.session.workspace import Workspace
-from facelens.views.controls import label
+from facelens.views.controls import dress_offers, label
 from facelens.views.docks.inspector import STRIP, Strip
 from facelens.views.panel import Desk
 from facelens.words import escaped, plural, tr
@@ -102,7 +102,7 @@ class NameLine(QLineEdit):
         completer = QCompleter(self._words, self)
         completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         completer.setMaxVisibleItems(OFFERED)
-        self.setCompleter(completer)
+        self.setCompleter(dress_offers(completer))
         self.textEdited.connect(self._offer)
 
     def set_known(self, labels: Labels) -> None:

@@ -14,7 +14,7 @@ from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import Ids
 from facelens.session.jobs import Job, Request, State
 from facelens.views.asking import Errands
-from facelens.views.panel import Desk
+from facelens.views.panel import Desk, while_there
 from facelens.words import plural, tr
 
 SLOT = "projection nearest"
@@ -85,7 +85,7 @@ class NearLinks(QObject):
                 self.desk.notify(job.error, trace=job.trace)
 
         self.found.emit(())
-        self._errands.submit(request, then=done)
+        self._errands.submit(request, then=while_there(self, done))
 
     def _take(self, face: int, found: Sequence[tuple[Ids, NDArray[np.float32]]]) -> None:
         faces = self.desk.workspace.faces

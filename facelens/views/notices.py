@@ -44,17 +44,13 @@ class Notice(QFrame):
         self.setFixedWidth(WIDTH)
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
-        mark = QLabel()
+        self._kind = kind
+        self._mark = mark = QLabel()
         mark.setFixedHeight(24)  # as high as the button at the other end, so that one line stands on one line
-        mark.setPixmap(
-            icons.pixmap(
-                "warning" if kind == "bad" else "info",
-                18,
-                kind if kind == "bad" else "accent",
-                self.devicePixelRatioF(),
-            )
-        )
-        name = label(title, name="name", wrap=True)
+        self._paint_mark()
+        theme.themes.changed.connect(self._paint_mark)
+        # The words of an error are a sentence; as a title it ends without a stop.
+        name = label(title if ". " in title else title.removesuffix("."), name="name", wrap=True)
         close = tool_button("close", tr("Close"), size=14)
         close.setFixedSize(24, 24)
         close.clicked.connect(self.dismiss)
@@ -96,6 +92,10 @@ class Notice(QFrame):
             foot.addStretch(1)
             foot.addWidget(self.fold)
             column.addLayout(foot)
+
+    def _paint_mark(self) -> None:
+        icon, ink = ("warning", "bad") if self._kind == "bad" else ("info", "accent")
+        self._mark.setPixmap(icons.pixmap(icon, 18, ink, self.devicePixelRatioF()))
 
     def _on_fold(self) -> None:
         self.details.setVisible(self.details.isHidden())

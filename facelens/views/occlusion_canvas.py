@@ -27,7 +27,8 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QSlider, QVBoxLayout, QW
 
 from facelens.images.occlusion import GREY, Occlusion
 from facelens.views import theme
-from facelens.views.controls import FlowLayout, Segmented, label, together, tool_button
+from facelens.views.controls import FlowLayout, Segmented, by_keyboard, label, together, tool_button
+from facelens.views.hearing import keep_keys
 from facelens.views.thumbnails import image_of
 from facelens.words import plural, tr
 
@@ -76,6 +77,7 @@ class CanvasView(QWidget):
         )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        keep_keys(self, self._wants)
         self.setCursor(Qt.CursorShape.BlankCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(120, 120)
@@ -218,16 +220,12 @@ class CanvasView(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def event(self, event: QEvent) -> bool:
-        # Delete takes a dab off, whatever the window's own shortcut does with that key.
-        overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and event.key() in (*ERASERS, Qt.Key.Key_Space, *ARROWS):  # type: ignore[attr-defined]
-            event.accept()
-            return True
-        return super().event(event)
+    def _wants(self, event: QKeyEvent) -> bool:
+        """Delete takes a dab off, say, whatever the window's own shortcut does with that key."""
+        return event.key() in (*ERASERS, Qt.Key.Key_Space, *ARROWS)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         self.update()
 

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
 
 from facelens.images.occlusion import KINDS, Occlusion, title
 from facelens.views import marks, theme
-from facelens.views.controls import draw_text, text_width
+from facelens.views.controls import by_keyboard, draw_text, text_width
 from facelens.words import tr
 
 EDGE = 12  # px at either side
@@ -163,7 +163,7 @@ class OcclusionRows(QWidget):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         if self._by_key and self._under < 0 and self._current in self.kinds:
             self._go(self.kinds.index(self._current), by_key=True)

@@ -141,7 +141,7 @@ class Overlay(Canvas):
             if not spot.isEmpty():
                 taken.append(spot)
                 if self.name_plates:
-                    painter.fillRect(spot.adjusted(-2, 0, 2, 0), now.q("base", 0.72))
+                    self._paint_plate(painter, spot.adjusted(-2, 0, 2, 0))
                 _say(painter, QPointF(spot.left(), spot.bottom() - 3), series.name, now.q(series.ink).name(), 10)
         for one in self._bars:
             if not one.name:
@@ -219,6 +219,18 @@ class Overlay(Canvas):
                 total += 12 * near.contains(QPointF(float(self._px(x)), float(self._py(y))))
         return total
 
+    def _paint_plate(self, painter: QPainter, rect: QRectF) -> None:
+        """A ground for words that lie on a line; over a band alone it would only bite a piece out of it."""
+        columns = np.linspace(rect.left(), rect.right(), 24)
+        for drawn in self._drawn:
+            if len(drawn.x) < 2:
+                continue
+            xs, ys = self._track(drawn)[:2]
+            here = np.interp(columns, xs, ys, left=np.inf, right=np.inf)
+            if np.any((here > rect.top() - 1) & (here < rect.bottom() + 1)):
+                painter.fillRect(rect, theme.current().q("base", 0.72))
+                return
+
     def _track(self, drawn: Drawn) -> tuple[Array, ...]:
         """x and y of a curve and the edges of its band in pixels, from left to right."""
         key = drawn.series.key
@@ -239,7 +251,7 @@ class Overlay(Canvas):
             self._corner, self._headed = self._legend_spot(box, names=names, heads=heads, height=19 * len(rows))
             self._beside_line = self._line_px()
         names = self._corner.width() - 46 - (18 + heads if heads and self._headed else 0)
-        painter.fillRect(self._corner.adjusted(-3, -1, 3, 1), now.q("base", 0.72))
+        self._paint_plate(painter, self._corner.adjusted(-3, -1, 3, 1))
         for i, series in enumerate(rows):
             y0 = self._corner.top() + 19 * i + 9.5
             left = self._corner.left()
@@ -325,7 +337,7 @@ class Overlay(Canvas):
         if spot is None:
             return
         right = spot.left() < x
-        painter.fillRect(spot.adjusted(-3, 0, 3, 0), now.q("base", 0.78))
+        painter.fillRect(spot.adjusted(-3, 0, 3, 0), now.q("base", 0.9))
         edge = spot.right() if right else spot.left()
         _say(painter, QPointF(edge, spot.top() + 11), title, now.text, 11, bold=True, right=right)
         _say(painter, QPointF(edge, spot.top() + 25), meaning, now.text2, 10, right=right)

@@ -32,7 +32,6 @@ class PaintedFaces(Panel):
         self._card_timer.timeout.connect(self._show_card)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         desk.thumbnails.ready.connect(self._on_ready)
         theme.themes.changed.connect(self._on_theme_changed)
 

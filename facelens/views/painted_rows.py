@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from facelens.views.grid import SCROLL_BAR
+from facelens.views.hearing import keep_keys
 from facelens.views.painted import PaintedFaces
 from facelens.views.panel import Desk
 from facelens.views.shortcuts import pressed
@@ -25,6 +26,7 @@ class PaintedRows(PaintedFaces):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
+        keep_keys(self, self._listens)
         self.by_key = False  # whether the ring around the keyboard's place is shown
         self.bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.bar.valueChanged.connect(self._on_scrolled)
@@ -104,13 +106,6 @@ class PaintedRows(PaintedFaces):
     def _listens(self, event: QKeyEvent) -> bool:
         own = event.key() in self.keys and not event.modifiers()
         return own or any(pressed(event, id) for id in self.commands)
-
-    def event(self, event: QEvent) -> bool:
-        overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and self._listens(event):  # type: ignore[arg-type]
-            event.accept()
-            return True
-        return super().event(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

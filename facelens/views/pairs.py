@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from math import isfinite
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QFocusEvent,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -20,14 +19,15 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame
 
 from facelens.images.faceset import FaceSet
 from facelens.session.listing import GAINED, KINDS, LOST, RIGHT, Listing, nothing
 from facelens.views import icons, marks, theme
-from facelens.views.controls import draw_text, plain_tip, text_width
+from facelens.views.controls import draw_text, text_width
+from facelens.views.hearing import tell, when_left
 from facelens.views.thumbnails import Thumbnails
-from facelens.words import number, plural, tr
+from facelens.words import number, tr
 
 CARD, GAP, MARGIN = 72, 6, 8
 FACE, SMALL_FACE = 62, 44
@@ -56,6 +56,8 @@ class PairList(QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setMouseTracking(True)
+        when_left(self.viewport(), self._on_left)
+        tell(self.viewport(), self._tip_at)
         self.verticalScrollBar().setSingleStep(CARD + GAP)
         thumbnails.ready.connect(self._on_ready)
         theme.themes.changed.connect(self._on_theme_changed)
@@ -240,28 +242,8 @@ class PairList(QAbstractScrollArea):
             icons.paint(painter, QRectF(box.center().x() - 9, box.center().y() - 9, 18, 18), "warning", "warn")
 
     def _names(self, place: int) -> tuple[str, str]:
-        faces, one = self._faces, self.listing
-        assert faces is not None
-        rows = [one.face_of(faces, int(side[place])) for side in (one.first, one.second)]
-        names = [faces.label(row) if row is not None else tr("nobody") for row in rows]
-        if one.of == "template":
-            first, second = (
-                self._template(faces, int(side[place]), name) for side, name in zip((one.first, one.second), names)
-            )
-            return first, second
-        if names[0] == names[1] and rows[0] is not None and rows[1] is not None:
-            return names[0], told_apart(faces.file_name(rows[0]), faces.file_name(rows[1]))
-        return names[0], names[1]
-
-    def _template(self, faces: FaceSet, number: int, name: str) -> str:
-        rows = self.listing.pictures(number)
-        if not len(rows):
-            return name
-        count = plural(len(rows), "{n} picture", "{n} pictures")
-        known = faces.identity.codes[rows[0]] >= 0
-        name = tr("person {n}", n=name) if name.isdigit() else name
-        template = tr("template {n}", n=str(number))
-        return ", ".join([name, count, template] if known else [template, count])
+        assert self._faces is not None
+        return self.listing.names(self._faces, place)
 
     def _on_ready(self, faces: set[int]) -> None:
         if self.isVisible() and len(self.listing):
@@ -285,17 +267,12 @@ class PairList(QAbstractScrollArea):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._set_hover(self._place_at(event.position().y()))
 
-    def viewportEvent(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self._set_hover(-1)
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            place = self._place_at(event.pos().y())
-            if place >= 0:
-                QToolTip.showText(event.globalPos(), plain_tip(self.pair_text(place)), self.viewport())
-            else:
-                QToolTip.hideText()
-            return True
-        return super().viewportEvent(event)
+    def _on_left(self) -> None:
+        self._set_hover(-1)
+
+    def _tip_at(self, spot: QPointF) -> str:
+        place = self._place_at(spot.y())
+        return self.pair_text(place) if place >= 0 else ""
 
     def _set_hover(self, place: int) -> None:
         if place != self._hover:
@@ -342,15 +319,3 @@ class PairList(QAbstractScrollArea):
         self.setAccessibleDescription(text)
         if aloud and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
-
-
-def told_apart(first: str, second: str) -> str:
-    """Two file names without the start they share.
-
-    >>> told_apart("Ada_Byron_0001.jpg", "Ada_Byron_0012.jpg")
-    '0001.jpg · 0012.jpg'
-    """
-    shared = next((i for i, (a, b) in enumerate(zip(first, second)) if a != b), 0)
-    while shared and first[shared - 1].isalnum():
-        shared -= 1
-    return f"{first[shared:]} · {second[shared:]}"

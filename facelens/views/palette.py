@@ -10,8 +10,6 @@ from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
-    QListWidget,
-    QListWidgetItem,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -24,11 +22,15 @@ from facelens.images.faceset import FaceSet
 from facelens.session import filters
 from facelens.session.actions import ACTIONS
 from facelens.session.workspace import Workspace
-from facelens.views import icons, theme
+from facelens.views import icons, portrait, theme
 from facelens.views.controls import draw_text, text_width
+from facelens.views.lines import Line, Lines
+from facelens.views.thumbnails import Thumbnails
 from facelens.words import escaped, tr
 
 WIDTH = 560
+MOST = 12  # people, and pictures
+FACE = 22  # px
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,17 @@ class Entry:
     target: object
     key: str = ""
     reason: str = ""
+    row: int = -1  # of the face that is shown before it
 
 
 def entries(typed: str, workspace: Workspace, keys: Callable[[str], str]) -> list[Entry]:
-    """Lines that fit what was typed, best first: commands, then identities, then pictures.
+    """Lines that fit what was typed, best first: what is called so, commands before people; then what speaks of it.
 
-    A command fits when every typed word is in its text, tip or menu; words at the start of the text come first.
+    A command fits when every typed word is in its text, tip or menu. Words at the start of the text come first, what
+    cannot be used comes last; after the commands that only speak of it come pictures.
     """
     words = typed.lower().split()
-    found: list[tuple[tuple[int, int], Entry]] = []
+    found: list[tuple[tuple[bool, bool, int, int], Entry]] = []
     for place, action in enumerate(ACTIONS):
         if action.id == "palette.open":
             continue
@@ -62,39 +66,41 @@ def entries(typed: str, workspace: Workspace, keys: Callable[[str], str]) -> lis
                 else 2
             )
             reason = action.needs(workspace)
-            found.append(
-                (
-                    (start + (3 if reason and words else 0), place),
-                    Entry(text.rstrip("…"), "command", action.id, keys(action.id), reason),
-                )
-            )
-    lines = [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
+            rank = (start == 2, bool(reason and words), start, place)
+            found.append((rank, Entry(text.rstrip("…"), "command", action.id, keys(action.id), reason)))
+    found.sort(key=lambda pair: pair[0])
+    called = [entry for (aside, *_), entry in found if not aside]
+    speaking = [entry for (aside, *_), entry in found if aside]
     faces = workspace.faces
-    if faces is not None and words:
-        wanted = " ".join(words).replace(" ", "_")
-        names = [name for name in faces.identity.names if wanted in name.lower().replace(" ", "_")][:12]
-        lines += [Entry(escaped(name).replace("_", " "), "identity", name) for name in names]
-        lines += _pictures(faces, typed.strip())
-    return lines
+    if faces is None or not words:
+        return called + speaking
+    wanted = " ".join(words).replace(" ", "_")
+    fits = [code for code, name in enumerate(faces.identity.names) if wanted in name.lower().replace(" ", "_")]
+    return called + [_person(faces, code) for code in fits[:MOST]] + speaking + _pictures(faces, typed.strip())
+
+
+def _person(faces: FaceSet, code: int) -> Entry:
+    name, of = faces.identity.names[code], faces.identity.codes == code
+    return Entry(escaped(name).replace("_", " "), "identity", name, row=int(of.argmax()) if of.any() else -1)
 
 
 def _pictures(faces: FaceSet, typed: str) -> list[Entry]:
     if len(typed) < 3:
         return []
-    rows = filters.parse(filters.comparison("path", "~", typed)).rows(faces).nonzero()[0][:12]
-    return [Entry(faces.file_name(int(row)), "picture", int(faces.ids[row])) for row in rows]
+    rows = filters.parse(filters.comparison("path", "~", typed)).rows(faces).nonzero()[0][:MOST].tolist()
+    return [Entry(faces.file_name(row), "picture", int(faces.ids[row]), row=row) for row in rows]
 
 
 class _Line(QStyledItemDelegate):
-    def __init__(self, parent: QListWidget, entries: list[Entry]) -> None:
+    def __init__(self, parent: Lines, workspace: Callable[[], Workspace], thumbnails: Thumbnails) -> None:
         super().__init__(parent)
-        self._entries = entries
+        self._list, self._workspace, self._thumbnails = parent, workspace, thumbnails
 
     def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
-        return QSize(200, 44 if self._entries[index.row()].reason else 30)  # type: ignore[attr-defined]
+        return QSize(200, 44 if self._list.lines[index.row()].of.reason else 30)  # type: ignore[attr-defined]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
-        entry = self._entries[index.row()]  # type: ignore[attr-defined]
+        entry: Entry = self._list.lines[index.row()].of  # type: ignore[attr-defined]
         look, box = theme.current(), QRectF(option.rect)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -104,15 +110,12 @@ class _Line(QStyledItemDelegate):
             painter.drawRoundedRect(box.adjusted(6, 1, -6, -1), 4, 4)
             painter.setBrush(look.q("accent"))
             painter.drawRoundedRect(QRectF(box.x() + 6, box.y() + 6, 3, box.height() - 12), 1.5, 1.5)
-        x = 18.0
-        if entry.kind != "command":
-            icons.paint(
-                painter,
-                QRectF(box.x() + 18, box.y() + 8, 14, 14),
-                "user" if entry.kind == "identity" else "image",
-                "text3",
-            )
-            x = 40
+        x, faces = 18.0, self._workspace().faces
+        if faces is not None and 0 <= entry.row < len(faces):
+            ground = "soft" if option.state & QStyle.StateFlag.State_Selected else "raised"
+            spot = QRectF(box.x() + x, box.y() + (30 - FACE) / 2, FACE, FACE)
+            portrait.face(painter, self._thumbnails, faces, entry.row, spot, ground=ground)
+            x += FACE + 8
         top = QRectF(box.x() + x, box.y(), box.width() - x - 110, 30 if not entry.reason else 28)
         draw_text(painter, top, entry.text, "text3" if entry.reason else "text", 12)
         note = entry.key or {"identity": tr("identity"), "picture": tr("picture")}.get(entry.kind, "")
@@ -132,7 +135,8 @@ class _Line(QStyledItemDelegate):
         elif note:
             draw_text(painter, QRectF(box.right() - 110, box.y(), 94, 30), note, "text3", 10, align="right")
         if entry.reason:
-            icons.paint(painter, QRectF(box.x() + 18, box.y() + 25, 12, 12), "lock", "text3")
+            icon = "lock" if entry.target is not None else "info"
+            icons.paint(painter, QRectF(box.x() + 18, box.y() + 25, 12, 12), icon, "text3")
             draw_text(painter, QRectF(box.x() + 36, box.y() + 22, box.width() - 50, 18), entry.reason, "text2", 11)
         painter.restore()
 
@@ -142,7 +146,13 @@ class Palette(QFrame):
 
     chosen = Signal(object)  # Entry
 
-    def __init__(self, window: QWidget, workspace: Callable[[], Workspace], keys: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        window: QWidget,
+        workspace: Callable[[], Workspace],
+        keys: Callable[[str], str],
+        thumbnails: Thumbnails,
+    ) -> None:
         super().__init__(window)
         self._window = window
         self.setObjectName("palette")
@@ -158,19 +168,23 @@ class Palette(QFrame):
         self.line.addAction(icons.icon("search", colour="text3"), QLineEdit.ActionPosition.LeadingPosition)
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)
-        self.list = QListWidget()
-        self.entries: list[Entry] = []  # row by row; none lies in the list itself: Qt would let go of it once too often
-        self.list.setItemDelegate(_Line(self.list, self.entries))
+        self.list = Lines()
+        self.list.setItemDelegate(_Line(self.list, workspace, thumbnails))
+        thumbnails.ready.connect(self._on_ready)
         self.list.setAccessibleName(tr("Matches"))
         self.list.setWhatsThis(tr("Commands, identities and pictures that fit; what cannot be used says why."))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.itemClicked.connect(lambda _: self._run())
+        self.list.touched.connect(lambda _: self._run())
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 10, 10, 8)
         column.setSpacing(6)
         column.addWidget(self.line)
         column.addWidget(self.list, 1)
         self.hide()
+
+    def _on_ready(self, _ids: object) -> None:
+        if self.isVisible():
+            self.list.viewport().update()
 
     def open(self) -> None:
         """Show the palette, empty, over the middle of the window."""
@@ -186,7 +200,7 @@ class Palette(QFrame):
     def _fit(self) -> None:
         """As high as its lines, up to a limit, under the toolbar's middle."""
         window = self._window
-        lines = sum(self.list.sizeHintForRow(i) for i in range(self.list.count())) or 44
+        lines = sum(self.list.sizeHintForRow(i) for i in range(len(self.list.lines))) or 44
         self.setFixedSize(min(WIDTH, window.width() - 40), min(lines + 62, 500, window.height() - 120))
         self.move((window.width() - self.width()) // 2, 66)
 
@@ -199,21 +213,19 @@ class Palette(QFrame):
     def _fill(self, typed: str) -> None:
         found = entries(typed, self._workspace(), self._keys)
         nothing = Entry(tr("Nothing fits {typed}", typed=typed), "command", None, reason=tr("Try a part of a name."))
-        self.list.clear()
-        self.entries[:] = found or [nothing]
-        for entry in self.entries:
-            item = QListWidgetItem(entry.text if found else "")
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.text}, {entry.reason or entry.key or entry.kind}")
-            if not found:
-                item.setFlags(Qt.ItemFlag.NoItemFlags)
-            self.list.addItem(item)
+        lines = [
+            Line(one.text, one, spoken=f"{one.text}, {one.reason or one.key or one.kind}", able=bool(found))
+            for one in found or [nothing]
+        ]
+        self.list.fill(lines, row=0 if found else -1)
         self._fit()
-        if found:
-            self.list.setCurrentRow(0)
+
+    def _step(self, by: int) -> None:
+        if self.list.line is not None:
+            self.list.go(min(max(self.list.row + by, 0), len(self.list.lines) - 1))
 
     def _run(self) -> None:
-        row = self.list.currentRow()
-        entry = self.entries[row] if row >= 0 else None
+        entry: Entry | None = self.list.line.of if self.list.line is not None else None
         if entry is None or entry.target is None or entry.reason:
             return
         self.close_palette()
@@ -223,12 +235,10 @@ class Palette(QFrame):
         if watched is self.line and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             match event.key():
                 case Qt.Key.Key_Down | Qt.Key.Key_Up:
-                    step = 1 if event.key() == Qt.Key.Key_Down else -1
-                    self.list.setCurrentRow(min(max(self.list.currentRow() + step, 0), self.list.count() - 1))
+                    self._step(1 if event.key() == Qt.Key.Key_Down else -1)
                     return True
                 case Qt.Key.Key_PageDown | Qt.Key.Key_PageUp:
-                    step = 10 if event.key() == Qt.Key.Key_PageDown else -10
-                    self.list.setCurrentRow(min(max(self.list.currentRow() + step, 0), self.list.count() - 1))
+                    self._step(10 if event.key() == Qt.Key.Key_PageDown else -10)
                     return True
                 case Qt.Key.Key_Return | Qt.Key.Key_Enter:
                     self._run()

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from facelens.session.jobs import JobQueue
 from facelens.session.settings import Settings
 from facelens.session.store import Listener, Store
 from facelens.session.workspace import Workspace
+from facelens.views import theme
 from facelens.views.thumbnails import Thumbnails
 
 if TYPE_CHECKING:
     from facelens.session.depicting import View
+
+
+def while_there(owner: QObject, call: Callable[..., None]) -> Callable[..., None]:
+    """`call`, as long as Qt has not deleted `owner`: a page beside the stage may be closed while its job runs."""
+    return lambda *args: call(*args) if isValid(owner) else None
 
 
 @dataclass(eq=False)
@@ -83,6 +90,7 @@ class Panel(QWidget):
         super().__init__(parent)
         self.setObjectName("panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        theme.themes.pages.add(self)
         self.desk = desk
         self._stale: frozenset[str] = self.reads
         # The store must not keep a closed panel alive.
@@ -113,9 +121,15 @@ class Panel(QWidget):
         """What it has in hand for its figures, see `session.depicting`."""
         return {}
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        """Parts of the page, with the figure that each shows now."""
+        return ()
+
     def figure_name(self) -> str:
-        """The figure that is looked at; "" for no one in particular."""
-        return ""
+        """The figure of the part that has the keyboard, which a click gives it; "" for no one in particular."""
+        focus = self.focusWidget()
+        places = self.figure_places() if focus is not None else ()
+        return next((name for part, name in places if part is focus or part.isAncestorOf(focus)), "")
 
     def refresh(self, changed: frozenset[str]) -> None:
         """Show the workspace; `changed` names the fields that differ from what is on screen."""
@@ -134,6 +148,7 @@ class Panel(QWidget):
             self.refresh(stale)
 
     def showEvent(self, event: QShowEvent) -> None:
+        theme.dress(self)
         with self.desk.store.aside():  # what a panel makes of the selection when it comes is no step
             self._catch_up()
         super().showEvent(event)

@@ -38,6 +38,13 @@ class PartCloud(Cloud):
         self._picture: QImage | None = None
         self.setMinimumSize(160, 100)
         self.setAccessibleName(tr("Two parts of every face"))
+        self.setWhatsThis(
+            tr(
+                "A dot for each face by its distances in two parts; ringed are those on which they disagree most. A "
+                "click selects, a drag selects those inside. The wheel zooms, middle drag or Space and drag pans, F "
+                "shows everything, left and right walk the ringed ones."
+            )
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(360, 200)

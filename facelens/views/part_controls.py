@@ -13,7 +13,16 @@ from facelens.analyses.plan import MATCHES, SHOWN, PartsPlan
 from facelens.features.featureset import FeatureSet
 from facelens.session.workspace import Workspace
 from facelens.views import icons
-from facelens.views.controls import FlowLayout, label, text_width, together, tool_button, vertical_rule
+from facelens.views.controls import (
+    FlowLayout,
+    add_heading,
+    allow_choice,
+    label,
+    text_width,
+    together,
+    tool_button,
+    vertical_rule,
+)
 from facelens.words import tr
 
 MATCH_WORDS = {
@@ -67,7 +76,7 @@ class SliceMenu(QToolButton):
     def _section(
         self, menu: QMenu, title: str, choices: Sequence[tuple[object, str, str]], now: object, field: str
     ) -> None:
-        menu.addSection(title)
+        add_heading(menu, title)
         group = QActionGroup(menu)
         for value, words, tip in choices:
             action = QAction(words, menu)
@@ -162,10 +171,9 @@ class PartControls(QWidget):
         sure = parts is not None and parts.log_variance is not None
         _fill(self.match, [(key, tr(MATCH_WORDS[key][0])) for key in MATCHES], plan.match)
         for place, key in enumerate(MATCHES):
-            item = self.match.model().item(place)  # type: ignore[attr-defined]
-            item.setEnabled(key == "cosine" or sure)
+            able = key == "cosine" or sure
             reason = tr("This model does not say how sure its parts are")
-            item.setToolTip(tr(MATCH_WORDS[key][1]) if item.isEnabled() else reason)
+            allow_choice(self.match, place, able=able, tip=tr(MATCH_WORDS[key][1]) if able else reason)
         with QSignalBlocker(self.far):
             self.far.setCurrentIndex(self.far.findData(plan.far))
         self.count.setText(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from facelens.figures.part_pairs import disagreeing
 from facelens.figures.part_words import part_name
 from facelens.figures.scales import Array
 from facelens.session.selection import Mode, Selection
@@ -24,7 +24,6 @@ from facelens.views.part_cloud import PartCloud
 from facelens.views.part_page import PartPage, headed
 from facelens.words import number, tr
 
-APART = 50  # faces on which two parts disagree most
 SUMMARY = 236  # px of the leading number and what it is
 STRETCH = 2.6  # how much wider than high a cell may be
 SMALL = 7  # px of a row under which cells are one picture
@@ -199,21 +198,6 @@ class PartCorrelation(PartPage):
         """The matrix is as wide as its cells like to be, and leaves room for the dots."""
         room = max(200, round((self.width() - SUMMARY) * 0.62))
         self.matrix.setFixedWidth(min(room, self.matrix.wanted(self.height() - 28)))
-
-
-def disagreeing(x: Array, y: Array, n: int = APART) -> NDArray[np.int64]:
-    """Places of the faces on which two parts disagree most: by the difference of their z-scores, at most half of all.
-
-    >>> disagreeing(np.array([0.0, 0, 0, 1]), np.array([1.0, 0, 0, 0]), 2).tolist()
-    [0, 3]
-    """
-    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    if not len(known):
-        return known
-    x, y = ((values - values.mean()) / (values.std() or 1.0) for values in (x[known], y[known]))
-    away, n = -np.abs(x - y), min(n, len(known) // 2)
-    some = np.flatnonzero(away <= np.partition(away, n)[n])  # few are left to put in order
-    return known[some[np.argsort(away[some], kind="stable")[:n]]]
 
 
 class Alike(CellGrid):

@@ -30,6 +30,7 @@ from facelens.session.selection import Mode
 from facelens.views import heat, portrait, theme
 from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import SCROLL_BAR, percentile
+from facelens.views.hearing import keep_keys
 from facelens.views.hover import Line, paint_tag
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
@@ -149,6 +150,7 @@ class PartFaces(PaintedFaces):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
+        keep_keys(self, self._wants)
         self._shown: PartValues | None = None
         self._message = self._subtitle = ""
         self._part = 0
@@ -541,16 +543,9 @@ class PartFaces(PaintedFaces):
 
     # Keyboard
 
-    def event(self, event: QEvent) -> bool:
-        if (
-            isinstance(event, QKeyEvent)
-            and event.type() == QEvent.Type.ShortcutOverride
-            and event.key() == Qt.Key.Key_Delete
-            and len(self._selected)
-        ):  # Delete takes out of the selection here; elsewhere it excludes faces from the gallery
-            event.accept()
-            return True
-        return super().event(event)
+    def _wants(self, event: QKeyEvent) -> bool:
+        """Delete takes out of the selection here; elsewhere it excludes faces from the gallery."""
+        return event.key() == Qt.Key.Key_Delete and bool(len(self._selected))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, current = Qt.Key(event.key()), self.selection.current

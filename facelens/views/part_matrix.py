@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QBrush,
     QContextMenuEvent,
     QFocusEvent,
-    QHelpEvent,
     QHideEvent,
     QImage,
     QKeyEvent,
@@ -28,18 +27,19 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from facelens.analyses.parts import Floats, Layout, Spread
 from facelens.figures.part_words import Words, layout_words, part_name
 from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.session.selection import Mode, Selection
 from facelens.views import heat, icons, portrait, theme
-from facelens.views.controls import draw_text, plain_tip, text_width
+from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import MODIFIERS, SCROLL_BAR
+from facelens.views.hearing import tell, when_left
 from facelens.views.hover import DELAY, FACE, HoverCard, Line, paint_tag
 from facelens.views.panel import Desk
-from facelens.views.part_menu import OrderMenu
+from facelens.views.part_menu import PARTS_BY, OrderMenu
 from facelens.views.part_table import CELL, FOOT, GAP, HEAD, LEFT, MEAN, ROW, SIDE, By, Seats, Table, gaps
 from facelens.views.shortcuts import enters, pressed
 from facelens.words import plural, tr
@@ -47,6 +47,7 @@ from facelens.words import plural, tr
 KEY, KEY_LEAST, KEY_MOST = 9, 56, 170  # px of the colour key
 KEYS = Qt.Key
 MOVES = (KEYS.Key_Up, KEYS.Key_Down, KEYS.Key_Home, KEYS.Key_End, KEYS.Key_PageUp, KEYS.Key_PageDown)
+WAYS = {False: "ascending", True: "descending"}
 
 
 class Spot(NamedTuple):
@@ -95,6 +96,8 @@ class PartMatrix(QAbstractScrollArea):
         )
         self.viewport().setAccessibleName(tr("Faces by parts"))
         self.viewport().setMouseTracking(True)
+        when_left(self.viewport(), self._on_left)
+        tell(self.viewport(), self._tip_at)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         for side, height in ((Qt.AlignmentFlag.AlignTop, HEAD), (Qt.AlignmentFlag.AlignBottom, FOOT)):
             room = QWidget()  # so that the scroll bar stands beside the rows alone
@@ -184,11 +187,51 @@ class PartMatrix(QAbstractScrollArea):
         self._sort_parts()
         self._reordered()
 
+    @property
+    def faces_order(self) -> str:
+        """As it is kept: what by, and which way."""
+        return f"{self._by} {WAYS[self._descending]}"
+
+    @property
+    def parts_order(self) -> str:
+        """As it is kept."""
+        return f"{self._parts_by} {WAYS[self._parts_descending]}"
+
+    def take_faces_order(self, said: str) -> bool:
+        """An order as it was kept; False where there is no such part."""
+        by, _, way = said.rpartition(" ")
+        part = int(by) if by.isdigit() else None
+        if self._table is None or by not in ("face", "mean", str(part)) or (part or 0) >= self._table.layout.parts:
+            return False
+        self.set_order(by if part is None else part, way == WAYS[True])
+        return True
+
+    def take_parts_order(self, said: str) -> bool:
+        """An order as it was kept; by the values of the face that is current now."""
+        by, _, way = said.rpartition(" ")
+        if by not in PARTS_BY or self._table is None:
+            return False
+        self.order_parts(by, way == WAYS[True])
+        return True
+
     def _reordered(self) -> None:
         self._set_spot(None)
         self.viewport().update()
         self._tell_screen_readers(aloud=True)
         self.ordered.emit()
+
+    @property
+    def by(self) -> By:
+        """What faces are sorted by."""
+        return self._by
+
+    @property
+    def descending(self) -> bool:
+        return self._descending
+
+    def listed(self, most: int) -> list[int]:
+        """Ids of the first faces."""
+        return [] if self._table is None else self._table.ids[self._order[:most]].tolist()
 
     @property
     def order_words(self) -> str:
@@ -341,7 +384,7 @@ class PartMatrix(QAbstractScrollArea):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         now, painter = theme.current(), QPainter(self.viewport())
-        painter.fillRect(event.rect(), now.q("base"))
+        painter.fillRect(event.rect().adjusted(-1, -1, 1, 1), now.q("base"))  # see the grid
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         table = self._table
         if table is None:
@@ -546,14 +589,11 @@ class PartMatrix(QAbstractScrollArea):
         self._card.tell(pixmap, name, file=file, lines=lines, broken=broken is not None)
         self._card.place(self.face_box(spot.place).toAlignedRect().adjusted(0, -4, 0, 4), away=2)
 
-    def viewportEvent(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self._set_spot(None)
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            tip = self._tip(self.spot_at(QPointF(event.pos())))
-            QToolTip.showText(event.globalPos(), plain_tip(tip), self.viewport())
-            return True
-        return super().viewportEvent(event)
+    def _on_left(self) -> None:
+        self._set_spot(None)
+
+    def _tip_at(self, point: QPointF) -> str:
+        return self._tip(self.spot_at(point))
 
     def _tip(self, spot: Spot | None) -> str:
         table = self._table

@@ -31,6 +31,7 @@ from facelens.views import icons, theme
 from facelens.views.controls import EmptyState, Segmented, draw_text, text_width
 from facelens.views.flow_lines import Streams
 from facelens.views.frame import Switch
+from facelens.views.hearing import keep_keys
 from facelens.views.patch_view import walked
 from facelens.views.plan_controls import PlanControls, PlanLook
 from facelens.views.plan_places import TITLE, VIEWS
@@ -104,7 +105,7 @@ class PlanExplorer(QWidget):
         )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        keep_keys(self, self._wants)
         self.setMinimumSize(420, 260)
         theme.themes.changed.connect(self._repaint)
         self.show_nothing(tr("No match yet"), "")
@@ -425,17 +426,9 @@ class PlanExplorer(QWidget):
 
     # Keyboard
 
-    def event(self, event: QEvent) -> bool:
-        # Esc frees the patch before the window does anything else with that key.
-        if (
-            isinstance(event, QKeyEvent)
-            and event.type() == QEvent.Type.ShortcutOverride
-            and event.key() == Qt.Key.Key_Escape
-            and self.current is not None
-        ):
-            event.accept()
-            return True
-        return super().event(event)
+    def _wants(self, event: QKeyEvent) -> bool:
+        """Esc frees the patch before the window does anything else with that key."""
+        return event.key() == Qt.Key.Key_Escape and self.current is not None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())

@@ -28,9 +28,9 @@ dashed line with its name on it, `movable=False` makes the line one to read. `fa
 the usual charts (`roc_limits`, ...).
 
 Values go in and come out in the units of the axis, never as they are drawn. `set_*` never emits. Left drag moves the
-line or brushes, middle drag pans, the wheel zooms at the pointer, F and double-click fit. Keys: arrows move the line
-(Shift: ten steps), Ctrl+arrows walk the marks, Enter clicks the mark, Esc frees ring, then brush. Without a line the
-arrows walk the marks. Importing this module imports pyqtgraph, so only a page that draws does it.
+line or brushes, middle drag or Space and drag pans, the wheel zooms at the pointer, F and double-click fit. Keys:
+arrows move the line (Shift: ten steps), Ctrl+arrows walk the marks, Enter clicks the mark, Esc frees ring, then brush.
+Without a line the arrows walk the marks. Importing this module imports pyqtgraph, so only a page that draws does it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from PySide6.QtWidgets import QWidget
 from facelens.figures.scales import Array, forward
 from facelens.views.overlay import Overlay
 from facelens.views.series import Axis, Band, Bars, Mark, Point, Series, Zone
+from facelens.views.space_bar import SpaceBar
 from facelens.words import tr
 
 __all__ = ["Axis", "Band", "Bars", "Chart", "Mark", "Point", "Series", "Zone"]
@@ -79,11 +80,13 @@ class Chart(Overlay):
         self.setWhatsThis(
             tr(
                 "What is under the pointer says more; a click picks it, where something is behind it. A line with a "
-                "handle is dragged, or moved by the arrow keys. The wheel zooms, middle drag pans, F shows everything."
+                "handle is dragged, or moved by the arrow keys. The wheel zooms, middle drag or "
+                "Space and drag pans, F shows everything."
             )
         )
         self._brushable = brush  # None: where there are bars
         self._movable = movable  # whether the line can be
+        self._space = SpaceBar()
         self._press: QPointF | None = None
         self._from = 0.0  # pixels from the pointer to the line, or the end of the brush that stays
         self._unsettled = False  # the line has moved and `settled` was not told yet
@@ -153,7 +156,7 @@ class Chart(Overlay):
         at = event.position()
         self._by_key = False
         self.setFocus(Qt.FocusReason.MouseFocusReason)
-        if event.button() == Qt.MouseButton.MiddleButton:
+        if self._space.pans(event):
             self._press, self._drag = at, "pan"
             self.viewport().setCursor(Qt.CursorShape.ClosedHandCursor)
         elif event.button() == Qt.MouseButton.LeftButton:
@@ -305,11 +308,14 @@ class Chart(Overlay):
         rows = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(key), 0)
         times = 10 if held & Qt.KeyboardModifier.ShiftModifier else 1
         walks = self._decision is None or not self._movable or bool(held & Qt.KeyboardModifier.ControlModifier)
+        if self._space.pressed(event):
+            event.accept()
+            return
         if steps and not walks:
             self._type_line(steps * times)
         elif (steps or rows) and walks and self._walk(steps * times, rows):
             pass
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._hover is not None:
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._hover is not None:
             self._pick(self._hover)
         elif key == Qt.Key.Key_F and not held:
             self.fit()
@@ -330,6 +336,10 @@ class Chart(Overlay):
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         if not event.isAutoRepeat() and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self._settle()
+        if self._space.clicked(event) and self._hover is not None:
+            self._pick(self._hover)
+            self._by_key = True
+            self.viewport().update()
         event.accept()
 
     def _type_line(self, steps: int) -> None:
@@ -382,6 +392,7 @@ class Chart(Overlay):
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._space.leave()
         self._settle()
         super().focusOutEvent(event)
         self.viewport().update()

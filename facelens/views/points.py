@@ -288,7 +288,10 @@ class SliceTable(ResultTable):
             return listing.nothing()
         point = view.point(side, target)
         threshold = point.threshold if point is not None else None
-        made = listing.errors_among(side.report.scores, found.ids, threshold, genuine=genuine, name=_signed(value))
+        made = listing.errors_among(
+            side.report.scores, found.ids, threshold, genuine=genuine, name=_signed(value),
+            column=view.evaluation.plan.breakdown, group=value,
+        )  # fmt: skip
         return view.titled(made, side)
 
 

@@ -31,7 +31,7 @@ def face(
         absent(painter, box, broken=thumbnails.broken(int(faces.ids[row])) is not None)
         picture = box
     else:
-        picture = fitted(pixmap, box)
+        picture = crisp(painter, fitted(pixmap, box))
         painter.drawPixmap(picture, pixmap, QRectF(pixmap.rect()))
     if refused:
         marks.refused(painter, picture, now)
@@ -80,11 +80,22 @@ def fitted(pixmap: QPixmap, box: QRectF) -> QRectF:
     return made.toRect().toRectF()
 
 
+def crisp(painter: QPainter, box: QRectF) -> QRectF:
+    """`box` on whole pixels of the screen, where one of the window's is no whole number of them (150 %)."""
+    if painter.device().devicePixelRatioF().is_integer():
+        return box
+    onto = painter.deviceTransform()
+    back, _ = onto.inverted()
+    return back.mapRect(onto.mapRect(box).toRect().toRectF())
+
+
 def round_corners(painter: QPainter, box: QRectF, ground: str) -> None:
     """Cover the four corners with the ground. Clipping each picture to a rounded path takes ten times as long."""
-    right, bottom = box.right() - RADIUS, box.bottom() - RADIUS
+    corners = _corners(ground, painter.device().devicePixelRatioF())
+    side = corners[0].deviceIndependentSize().width()
+    right, bottom = box.right() - side, box.bottom() - side
     spots = ((box.left(), box.top()), (right, box.top()), (box.left(), bottom), (right, bottom))
-    for (x, y), corner in zip(spots, _corners(ground, painter.device().devicePixelRatioF())):
+    for (x, y), corner in zip(spots, corners):
         painter.drawPixmap(QPointF(x, y), corner)
 
 

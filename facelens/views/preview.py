@@ -10,14 +10,13 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
 from facelens.images.readers.manifest import Preview
 from facelens.views.controls import label
+from facelens.views.tables import Cell, Column, ResultTable
 from facelens.words import escaped, tr
 
 ROLES = (
@@ -40,16 +39,12 @@ class ImportPreview(QDialog):
         self.setWindowTitle(tr("Which column is what?"))
         self.resize(760, 560)
         self._then = then
-        table = QTableWidget(len(preview.rows), len(preview.header))
-        table.setHorizontalHeaderLabels([escaped(name) for name in preview.header])
-        table.verticalHeader().hide()
-        table.horizontalHeader().setStretchLastSection(True)
-        table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        table.setAccessibleName(tr("First rows of the file"))
+        table = ResultTable(tr("First rows of the file"))
         table.setWhatsThis(tr("The first rows, as they are read; choose above what the columns are."))
-        for i, row in enumerate(preview.rows):
-            for k, value in enumerate(row[: len(preview.header)]):
-                table.setItem(i, k, QTableWidgetItem(escaped(str(value))))
+        table.fill(
+            [Column(escaped(name), align="left") for name in preview.header],
+            [[Cell(escaped(str(value))) for value in row[: len(preview.header)]] for row in preview.rows],
+        )
         self.combos: dict[str, QComboBox] = {}
         form = QFormLayout()
         for role, text, tip in ROLES:

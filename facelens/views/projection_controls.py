@@ -27,6 +27,7 @@ from facelens.session.workspace import Workspace
 from facelens.views.controls import (
     FlowLayout,
     Segmented,
+    inset,
     label,
     plain_tip,
     text_width,
@@ -57,13 +58,13 @@ class Parameters(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
-        self.setObjectName("card")
+        self.setObjectName("floating")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(tr("Parameters"))
-        self.neighbours = self._number(QSpinBox(), 2, 200, "neighbours")
-        self.min_dist = self._number(QDoubleSpinBox(), 0, 1, "min_dist", step=0.05)
-        self.perplexity = self._number(QSpinBox(), 2, 200, "perplexity")
-        self.seed = self._number(QSpinBox(), 0, 9999, "seed")
+        self.neighbours = self._number(inset(QSpinBox()), 2, 200, "neighbours")
+        self.min_dist = self._number(inset(QDoubleSpinBox()), 0, 1, "min_dist", step=0.05)
+        self.perplexity = self._number(inset(QSpinBox()), 2, 200, "perplexity")
+        self.seed = self._number(inset(QSpinBox()), 0, 9999, "seed")
         self.distance = QComboBox()
         for metric in METRICS:
             self.distance.addItem(tr(metric), metric)
@@ -185,7 +186,7 @@ class ProjectionControls(QWidget):
         )
         self.links.setAccessibleName(tr("Nearest vectors"))
         self.links.setChecked(True)
-        self.links.toggled.connect(self.linked)
+        self.links.clicked.connect(self.linked)
         self.whole = tool_button("fit", tr("Show everything (F)"))
         self.whole.clicked.connect(self.fit)
         self.export = tool_button("export", tr("Export this map: figure, or points as a table"))
@@ -199,7 +200,8 @@ class ProjectionControls(QWidget):
         end = QHBoxLayout(right)
         end.setContentsMargins(0, 7, 8, 7)
         end.setSpacing(8)
-        for part in (self.run, vertical_rule(), self.links, self.tool, self.whole, self.export):
+        self.run_rule = vertical_rule()
+        for part in (self.run, self.run_rule, self.links, self.tool, self.whole, self.export):
             end.addWidget(part)
         self.end = end
         line = QHBoxLayout(self)

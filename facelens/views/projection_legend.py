@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QSizePolicy, QToolB
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.views import heat, theme
 from facelens.views.colouring import Colouring, Entry
-from facelens.views.controls import FlowLayout, draw_text, label, text_width, together, tool_button
+from facelens.views.controls import FlowLayout, add_heading, draw_text, label, text_width, together, tool_button
 from facelens.views.grid import band_mode, value_text
 from facelens.views.projection_controls import choose
 from facelens.words import escaped, plural, tr
@@ -176,7 +176,7 @@ class Legend(QWidget):
         self.values.setVisible(isinstance(column, Labels))
         if not isinstance(column, Labels):
             return
-        menu.addSection(tr("Augmented"))
+        add_heading(menu, tr("Augmented"))
         for name in column.names:
             action = menu.addAction(escaped(name))
             action.setCheckable(True)

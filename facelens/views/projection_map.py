@@ -85,8 +85,8 @@ class ProjectionMap(Cloud):
         self.setWhatsThis(
             tr(
                 "A dot for each face, near each other where the vectors are alike. A click selects, a drag draws a "
-                "lasso or a rectangle; Shift adds, Alt takes away. The wheel zooms, middle drag pans, F shows "
-                "everything, arrows walk from face to face."
+                "lasso or a rectangle; Shift adds, Alt takes away. The wheel zooms, middle drag or Space and drag "
+                "pans, F shows everything, arrows walk from face to face."
             )
         )
 

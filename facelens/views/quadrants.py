@@ -13,14 +13,15 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from facelens.analyses.rejection import Recognition
 from facelens.images.faceset import Ids
 from facelens.views import marks, portrait, theme
-from facelens.views.controls import draw_text, plain_tip, text_width
+from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import value_text
+from facelens.views.hearing import tell
 from facelens.views.hover import Line
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
@@ -119,6 +120,7 @@ class Quadrants(PaintedFaces):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
+        tell(self, self._tip_at)
         self._name, self._lower = "", False
         self._ids: Ids = np.zeros(0, np.int64)
         self._values: NDArray[np.float64] = np.zeros(0)
@@ -442,16 +444,12 @@ class Quadrants(PaintedFaces):
             self.setCursor(Qt.CursorShape.ArrowCursor if card is None else Qt.CursorShape.PointingHandCursor)
             self.update()
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            spot = self._spot(QPointF(event.pos()))
-            if spot is not None and spot[1] == CARD and self._judged is not None:
-                parts = (self.words(spot[0]), self.consequence(spot[0]), tr("Click to select them"))
-                QToolTip.showText(event.globalPos(), plain_tip("\n".join(filter(None, parts))), self)
-            else:
-                QToolTip.hideText()
-            return True
-        return super().event(event)
+    def _tip_at(self, point: QPointF) -> str:
+        spot = self._spot(point)
+        if spot is None or spot[1] != CARD or self._judged is None:
+            return ""
+        parts = (self.words(spot[0]), self.consequence(spot[0]), tr("Click to select them"))
+        return "\n".join(filter(None, parts))
 
     def _act(self, card: Card, place: int) -> None:
         """What a click does."""

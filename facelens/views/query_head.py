@@ -134,6 +134,7 @@ class QueryHead(QWidget):
         if self._picture is not None:
             inner = portrait.fitted(self._picture, box)
             inner.moveLeft(box.left())
+            inner = portrait.crisp(painter, inner)
             painter.drawPixmap(inner, self._picture, QRectF(self._picture.rect()))
             portrait.round_corners(painter, inner, theme.current().sunk)
         elif row is not None:

@@ -15,6 +15,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from facelens.figures.swept import ORDERS, REVERSED, forward, in_order
 from facelens.images.faceset import FaceSet, Ids
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons, marks, portrait, theme
@@ -29,7 +30,7 @@ ROW, SIDE = 34, 28  # px of a row and of the face in it
 EDGE = 12
 GAINED, SAME, LOST = 1, 0, -1
 UNSEARCHED = -1  # instead of a rank
-COLUMNS = ("name", "before", "after", "change")
+COLUMNS = ORDERS
 NUMBER, CHANGE = 52, 60  # px of a column
 Ranks = NDArray[np.int64]
 
@@ -39,6 +40,7 @@ class QueryRanks(PaintedRows):
 
     query_wanted = Signal(object)  # id
     select = Signal(object, object)  # ids, Mode
+    ordered = Signal()  # they stand in another order
 
     head = 26
     keys = (KEYS.Key_R,)
@@ -117,7 +119,7 @@ class QueryRanks(PaintedRows):
     @property
     def change(self) -> Ranks:
         """(Q,) how many ranks each came forward."""
-        return np.where(self.before > 0, self.before - self.after, 0)
+        return forward(self.before, self.after)
 
     def of_kind(self, kind: int) -> Ids:
         """Queries that gained, lost, or stayed; those with nobody to find are none of them."""
@@ -130,18 +132,28 @@ class QueryRanks(PaintedRows):
         self._cursor = -1
         self.bar.setValue(0)
         self.refresh(self.reads)
+        self.ordered.emit()
+
+    @property
+    def queries_order(self) -> str:
+        """As it is kept."""
+        return f"{self.by} {REVERSED}" if self.turned else self.by
+
+    def take_order(self, said: str) -> bool:
+        """An order as it was kept; False where there is no such column."""
+        by, _, way = said.partition(" ")
+        if by not in COLUMNS:
+            return False
+        self.sort_by(by, turned=way == REVERSED)
+        return True
 
     def _sort(self) -> None:
-        keys = {"before": self.before, "after": self.after, "change": -self.change}
+        names: list[str] = []
         if self.by == "name":
             rows = [self._row(face) for face in self.ids.tolist()]
             names = [(self._faces.label(row) if self._faces is not None and row is not None else "") for row in rows]
-            values = np.unique(np.array(names), return_inverse=True)[1] if names else np.zeros(0, np.int64)
-        else:
-            values = keys[self.by]
-        values = -values if self.turned else values
-        lacking, self.stale = self.before <= 0, False
-        self.order = np.lexsort((np.arange(len(self.ids)), self.before, values, lacking))
+        self.stale = False
+        self.order = in_order(self.before, self.after, names, self.queries_order)
 
     @property
     def count(self) -> int:

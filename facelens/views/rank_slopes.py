@@ -12,7 +12,7 @@ from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.reranking import Reranked, Sweep, SweepRow
-from facelens.figures.swept import nearest
+from facelens.figures.swept import after_of
 from facelens.images.faceset import FaceSet
 from facelens.session.selection import Mode
 from facelens.views.controls import EmptyState, Segmented
@@ -149,7 +149,7 @@ class RankSlopes(Panel):
         self._waiting.setVisible(not there)
         if sweep is not None and row is not None and there:
             self._sweep = sweep, row
-            self.table.show_ranks(faces, sweep.queries, sweep.ranks, _after(sweep, row, alpha))
+            self.table.show_ranks(faces, sweep.queries, sweep.ranks, after_of(sweep, row, alpha))
             self._show_counts(alpha)
         elif apart:
             self.table.show_faces(faces)
@@ -158,7 +158,7 @@ class RankSlopes(Panel):
     def set_alpha(self, alpha: float) -> None:
         """The same queries at another alpha."""
         if self._sweep is not None:
-            self.table.set_after(_after(*self._sweep, alpha))
+            self.table.set_after(after_of(*self._sweep, alpha))
             self._show_counts(alpha)
 
     def _show_counts(self, alpha: float) -> None:
@@ -206,11 +206,6 @@ class RankSlopes(Panel):
         self.slopes.close_panel()
         self.table.close_panel()
         super().close_panel()
-
-
-def _after(sweep: Sweep, row: SweepRow, alpha: float) -> NDArray[np.int32]:
-    place = nearest(row, alpha)
-    return row.ranks[place] if place is not None else sweep.ranks
 
 
 def _stacked(*heads: QWidget) -> QWidget:

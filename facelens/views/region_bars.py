@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from facelens.analyses.regions import REGIONS, title
 from facelens.figures.scales import rounded_up
 from facelens.views import theme
-from facelens.views.controls import draw_text, text_width
+from facelens.views.controls import by_keyboard, draw_text, text_width
 from facelens.views.hover import paint_tag
 from facelens.words import number, tr
 
@@ -249,7 +249,7 @@ class RegionBars(QWidget):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         self.update()
 

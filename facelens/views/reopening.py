@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from facelens.errors import FaceLensError
 from facelens.images import readers
-from facelens.session import archive, match_queries, shelf
+from facelens.session import archive, match_queries, questions, shelf
 from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place, Vectors
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Arrangement, Table, by_variance, fitting
@@ -60,6 +60,8 @@ class Reopening:
         self._loading = False
         self._since = 0  # number of the last job before it began
         self._left: list[Callable[[], None]] = []
+        self._owed: list[str] = []  # results that are still to be worked out again
+        self._recalled = False  # one of them is being worked out
         self._stop = [self.desk.store.listen(self._on_store), self.desk.jobs.listen(self._on_job)]
 
     def close(self) -> None:
@@ -74,6 +76,7 @@ class Reopening:
     def start(self) -> None:
         """Put away what is open and open what the file says."""
         self.under_way = True
+        self.window.modelling.before = dict(self.found.stores)
         with self.desk.store.aside():
             self.window.opening.close(leaving=False)
             for name in self.desk.workspace.model_names:
@@ -122,6 +125,7 @@ class Reopening:
             self.kept,
             **{name: getattr(found, name) for name in ("galleries", "queries", "tables", "vectors", "stores")},
             **{name: getattr(found, name) for name in ("fields", "excluded", "selected", "current", "pair", "query")},
+            results=found.results,
             annotations=found.annotations,
             subsets=found.subsets,
             identities=found.identities,
@@ -342,6 +346,51 @@ class Reopening:
             self.window.take_layout(self.found.layout)
         self._tell()
         self._done(self)
+        if self._whole and now.faces is not None:
+            self._owed = [name for name in questions.NOTED if name in self.found.results]
+            QTimer.singleShot(BREATH, self.window, self._recall)  # the page in front asks first
+
+    def _recall(self) -> None:
+        """Work out again what was there when it was saved, one after the other, where just the same is asked now.
+
+        What is asked may become the same a little later, when the doctor has seen the pictures, say; until the user
+        does something.
+        """
+        if self.desk.workspace.history.steps:
+            self._owed = []
+        for name in tuple(self._owed) if self._stop and not self._recalled else ():
+            now, asked = self.desk.workspace, questions.QUESTIONS[name]
+            question = asked.question(now)
+            if questions.digest(question) != self.found.results[name]:
+                continue
+            if asked.there(now):
+                self._owed.remove(name)
+                continue
+            try:
+                request = asked.request(now)
+            except FaceLensError:
+                continue  # which its page tells
+            busy = {job.request.slot for job in self.desk.jobs.jobs if not job.state.ended}
+            if request is not None and request.slot not in busy:
+                self._owed.remove(name)
+                self._ask(asked, question, request)
+                return
+
+    def _ask(self, asked: questions.Asked, question: questions.Question, request: Request) -> None:
+        self._recalled, self.desk.asked[request.slot] = True, question
+
+        def then(job: Job) -> None:
+            self._recalled = False
+            if self.desk.asked.get(request.slot) == question:
+                del self.desk.asked[request.slot]
+            now = self.desk.workspace
+            if job.state is State.DONE and question == asked.question(now) and not asked.there(now):
+                self._put(**asked.keep(now, question, job.result))
+            if job.state is State.CANCELLED:
+                self._owed = []
+            self._recall()
+
+        self.desk.jobs.submit(request, then=then)
 
     def _plans(self) -> dict[str, Any]:
         """How one looked at it, without files that may not be opened."""
@@ -362,6 +411,8 @@ class Reopening:
         self._put(arrangement=fits)
 
     def _on_store(self, changed: frozenset[str], initiator: object) -> None:
+        if self._owed and not self.under_way and changed & {"faces", "features", "excluded"}:
+            QTimer.singleShot(BREATH, self.window, self._recall)
         if initiator is self or self.arrangement is None or self.under_way:
             return
         if "faces" in changed:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import unique_name
-from facelens.views.leaving import guise
+from facelens.views.leaving import guise, hidden_words, stem
 from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
@@ -21,28 +21,28 @@ SLOT = "report"
 
 def ask(window: MainWindow) -> None:
     """Ask where to, and write a report into a new folder there."""
-    faces = window.desk.workspace.faces
-    assert faces is not None
-    if guise(window.desk):  # a report speaks of everything at once, and all of it is of the real people
-        title = tr("The report has no pseudonyms and no blurred faces")
-        text = tr("Switch both off in the Figure menu to write it, or export figures and tables one by one.")
-        window.desk.say(title, text)
-        return
+    assert window.desk.workspace.faces is not None
     if place := QFileDialog.getExistingDirectory(window, tr("A folder for the report")):
-        name = tr("{gallery} report", gallery=faces.name.replace("/", "-"))
+        name = tr("{gallery} report", gallery=stem(window.desk).replace("/", "-"))
         taken = tuple(one.name for one in Path(place).iterdir())
         write(window, Path(place) / unique_name(name, taken))
 
 
 def write(window: MainWindow, out: Path) -> None:
-    """Write a report in the worker, which gets the workspace with all its answers: nothing is worked out twice."""
+    """Write a report in the worker, which gets the workspace with all its answers: nothing is worked out twice.
+
+    The disguise that the user wants is put on there (`session/cover.py`).
+    """
     from facelens.session import report
 
     request = Request(
         title=tr("Report on {name}", name=escaped(window.desk.workspace.faces.name)),  # type: ignore[union-attr]
         call=report.write,
         args=(out, report.luggage(window.desk.workspace)),
-        kwargs={"views": {word: window.panel(word).figure_view() for word in report.SECTIONS}},
+        kwargs={
+            "views": {word: window.panel(word).figure_view() for word in report.SECTIONS},
+            "guise": guise(window.desk),
+        },
         slot=SLOT,
         unit="",
     )
@@ -55,5 +55,6 @@ def _on_written(window: MainWindow, job: Job) -> None:
     elif job.state is State.DONE:
         page = str(job.result)
         text = tr("{path}. Open it with a browser; numbers, tables and figures lie beside it.", path=escaped(page))
-        card = window.notices.show(tr("The report is written"), text, kind="info", button=tr("Copy the path"))
+        title = tr("The report is written{how}", how=hidden_words(job.request.kwargs["guise"]))
+        card = window.notices.show(title, text, kind="info", button=tr("Copy the path"))
         card.acted.connect(lambda: QGuiApplication.clipboard().setText(page))

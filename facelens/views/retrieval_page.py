@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from facelens.analyses.evaluation import Evaluation, Report
@@ -21,6 +22,8 @@ from facelens.views.frame import Frame, split
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
 from facelens.words import number, plural, tr
 
+HEADER = 30  # px, over a table
+MOST = 0.6  # of the page, for the means
 MEANINGS = {
     "P@1": "Share of queries whose nearest picture shows the same person",
     "RP": "Share of right pictures among the first R, where R is how many there are",
@@ -92,6 +95,8 @@ class RetrievalPage(QWidget):
         for combo in (self.by, self.model):
             self.query_frame.header.add(combo)
         self.rows = split(Qt.Orientation.Vertical, self.means_frame, self.query_frame, sizes=(300, 360))
+        self._divided = False  # by hand
+        self.rows.splitterMoved.connect(lambda *_: setattr(self, "_divided", True))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.rows)
@@ -118,6 +123,18 @@ class RetrievalPage(QWidget):
             self.by.setCurrentIndex(max(0, place))
         self._fill_means()
         self._fill_queries()
+        self._divide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._divide()
+
+    def _divide(self) -> None:
+        """All measures are seen where the page is high enough; the list of queries scrolls anyway."""
+        if not self._divided:
+            whole = self.height() - self.rows.handleWidth()
+            upper = min(HEADER + self.means.full_height() + 2, round(MOST * whole))
+            self.rows.setSizes([upper, whole - upper])
 
     def _sortable(self) -> list[str]:
         if not self.sides:
@@ -186,7 +203,7 @@ class RetrievalPage(QWidget):
             parts = [plural(last.n_queries, "{n} query", "{n} queries")]
             if last.n_skipped:
                 parts.append(tr("{n} with nothing to find", n=last.n_skipped))
-            self.means_frame.header.set_subtitle(", ".join(parts))
+            self.means_frame.header.set_subtitle(", ".join(parts) + tr(" · higher is better"))
             self.means_frame.header.setToolTip(last.how)
 
     def _on_mean(self, row: int, column: int) -> None:

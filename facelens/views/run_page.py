@@ -31,7 +31,7 @@ from facelens.session.jobs import Job, State
 from facelens.session.training import Row, Run, words
 from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label, plain_tip
-from facelens.views.curves import Curve, Curves, curves_of, far_apart, negative
+from facelens.views.curves import Curve, Curves, curves_of, far_apart, metric, negative
 from facelens.views.docks.jobs import duration
 from facelens.views.frame import Frame, Skeleton
 from facelens.views.kind_facts import KindFacts
@@ -58,7 +58,8 @@ class RunPage(QWidget):
         self._by_hand = False  # the scale of the terms was chosen
         self._arranged: tuple[tuple[QWidget, ...], ...] = ()
         self.terms = Curves(tr("terms of the loss, lower is better"), name=tr("Terms of the loss"), low=0.0)
-        self.checks = Curves(tr("held-out people, higher is better"), name=tr("Validation"), low=0.0, high=1.0)
+        held_out = tr("held-out people, higher is better")
+        self.checks = Curves(held_out, name=tr("Validation"), low=0.0, high=1.0, write=metric)
         self.rate = Curves(tr("learning rate"), name=tr("Learning rate"), low=0.0)
         self._build_frames()
         self._lines = [_line() for _ in range(5)]
@@ -140,6 +141,7 @@ class RunPage(QWidget):
         self.facts = KindFacts()
         self.log = QPlainTextEdit()
         self.log.setObjectName("mono")
+        self.log.setProperty("bare", True)
         self.log.setReadOnly(True)
         self.log.setFont(theme.font(10, mono=True))
         self.log.setAccessibleName(tr("Log of the training"))

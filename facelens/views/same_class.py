@@ -17,6 +17,7 @@ from facelens.images.faceset import FaceSet
 from facelens.session.selection import Selection
 from facelens.views import theme
 from facelens.views.controls import draw_text, text_width
+from facelens.views.hearing import keep_keys
 from facelens.views.hover import DELAY, FACE, HoverCard
 from facelens.views.shortcuts import pressed
 from facelens.views.thumbnails import Thumbnails
@@ -46,8 +47,8 @@ class SameClassView(QWidget):
         self._timer.setInterval(DELAY)
         self._timer.timeout.connect(self._show_card)
         self.setMouseTracking(True)
+        keep_keys(self, self._wants)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("The same people by the old model and its upgrades"))
         self.setWhatsThis(
             tr(
@@ -205,12 +206,8 @@ class SameClassView(QWidget):
         self._hide_card()
         self.update()
 
-    def event(self, event: QEvent) -> bool:
-        overrides = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and pressed(event, "view.loupe"):  # type: ignore[arg-type]
-            event.accept()
-            return True
-        return super().event(event)
+    def _wants(self, event: QKeyEvent) -> bool:
+        return pressed(event, "view.loupe")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}

@@ -71,7 +71,7 @@ class ScatterGround(Cloud):
         self.setWhatsThis(
             tr(
                 "A dot for each face by two scores. A click selects, a drag selects those inside; Shift adds, Alt "
-                "takes away. The wheel zooms, middle drag pans, F shows everything."
+                "takes away. The wheel zooms, middle drag or Space and drag pans, F shows everything."
             )
         )
 
@@ -277,8 +277,9 @@ class ScatterGround(Cloud):
         share = refused / len(self._sorted)
         count = plural(refused, "{n} face refused", "{n} faces refused")
         words = "refuse below {value}" if self._turned else "refuse above {value}"
-        rank = round(100 * (share if self._turned else 1 - share))
-        return tr(words, value=self._written(self._limit)), f"p{rank} · {count}"
+        kept = np.floor(1000 * (1 - share) + 1e-6) / 10  # as the histogram writes it
+        rank = round(100 - kept, 1) if self._turned else kept
+        return tr(words, value=self._written(self._limit)), f"p{rank:g} · {count}"
 
     def _paint_words(self, painter: QPainter, box: QRectF) -> None:
         wide = self.width()

@@ -35,7 +35,7 @@ class ScoreScatter(ScatterGround):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)
         at = event.position()
-        if event.button() == Qt.MouseButton.LeftButton and self._grabs(at):
+        if event.button() == Qt.MouseButton.LeftButton and not self._drag and self._grabs(at):
             self._drag, self._from = "line", (self._line_py() or at.y()) - at.y()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -107,6 +107,7 @@ class ScoreScatter(ScatterGround):
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         if not event.isAutoRepeat() and event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
             self._settle()
+        super().keyReleaseEvent(event)
 
     def _walk(self, steps: int) -> None:
         """To the next face in the order of the x score."""

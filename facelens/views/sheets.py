@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
+    QGridLayout,
     QHBoxLayout,
     QPushButton,
     QSpinBox,
@@ -21,7 +22,8 @@ from PySide6.QtWidgets import (
 from facelens import limits
 from facelens.errors import FaceLensError
 from facelens.session import folders
-from facelens.views.controls import label
+from facelens.views import icons
+from facelens.views.controls import inset, label
 from facelens.views.modelling import Modelling, vectors_root
 from facelens.views.panel import Desk
 from facelens.words import escaped, tr
@@ -36,8 +38,10 @@ class LocalData(QDialog):
         self.setWindowTitle(tr("Local data"))
         self.setMinimumWidth(520)
         self.desk = desk
-        self.rows = QFormLayout()
+        self.rows = QGridLayout()
         self.rows.setHorizontalSpacing(16)
+        self.rows.setVerticalSpacing(12)
+        self.rows.setColumnStretch(2, 1)
         self.purge = QPushButton(tr("Delete cached data"))
         self.purge.setToolTip(
             tr(
@@ -69,21 +73,25 @@ class LocalData(QDialog):
         self._fill()
 
     def _fill(self) -> None:
-        while self.rows.rowCount():
-            self.rows.removeRow(0)
+        while item := self.rows.takeAt(0):
+            if (old := item.widget()) is not None:
+                old.deleteLater()
         vectors = vectors_root(self.desk)
         of_vectors = _size(vectors) if vectors.is_dir() else 0
         within = of_vectors if vectors.is_relative_to(folders.cache()) else 0
-        for name, folder, size in (
+        kept = (
             (tr("Settings"), folders.config(), _size(folders.config())),
             (tr("Vectors"), vectors, of_vectors),
             (tr("Other cache"), folders.cache(), _size(folders.cache()) - within),
             (tr("Log and state"), folders.state(), _size(folders.state())),
             (tr("Backups, unsaved work"), folders.data(), _size(folders.data())),
-        ):
-            place = label(f"{size_text(size)}   {escaped(str(folder))}", name="small")
+        )
+        for row, (name, folder, size) in enumerate(kept):
+            place = label(escaped(str(folder)), name="small")
             place.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            self.rows.addRow(label(name), place)
+            self.rows.addWidget(label(name), row, 0)
+            self.rows.addWidget(label(size_text(size), name="small"), row, 1, Qt.AlignmentFlag.AlignRight)
+            self.rows.addWidget(place, row, 2)
 
     def _on_purge(self) -> None:
         from facelens.features import store
@@ -95,6 +103,8 @@ class LocalData(QDialog):
             self.desk.notify(error)
         for folder in (folders.cache(), folders.state(), folders.data()):
             for child in folder.iterdir():
+                if child == icons.folder():
+                    continue  # drawings that the controls show; nothing of anybody
                 if child.is_dir():
                     shutil.rmtree(child, ignore_errors=True)
                 elif child.suffix == ".log":
@@ -112,9 +122,11 @@ def _size(folder: Path) -> int:
 def size_text(size: int) -> str:
     """Bytes for people.
 
-    >>> size_text(41_200_000), size_text(300)
-    ('41 MB', '0.3 kB')
+    >>> size_text(41_200_000), size_text(300), size_text(0)
+    ('41 MB', '0.3 kB', 'nothing')
     """
+    if not size:
+        return tr("nothing")
     for unit, scale in (("GB", 1e9), ("MB", 1e6)):
         if size >= scale:
             return f"{size / scale:.0f} {unit}" if size >= 10 * scale else f"{size / scale:.1f} {unit}"
@@ -199,7 +211,7 @@ class BuildPairs(QDialog):
 
 
 def _spin(text: str, low: int, high: int, value: int) -> QSpinBox:
-    spin = QSpinBox()
+    spin = inset(QSpinBox())
     spin.setRange(low, high)
     spin.setValue(value)
     spin.setAccessibleName(text)

@@ -15,17 +15,19 @@ from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from facelens.analyses.divided import FAR_OFF, Learners
+from facelens.figures.learners import NOBODY, rank_text
 from facelens.figures.part_words import part_name
 from facelens.images.faceset import Ids
 from facelens.session.selection import Mode
 from facelens.views import marks, theme
-from facelens.views.controls import draw_text, plain_tip, text_width
+from facelens.views.controls import draw_text, text_width
 from facelens.views.grid import band_mode
+from facelens.views.hearing import tell
 from facelens.views.hover import Line
 from facelens.views.painted import STEP, PaintedFaces
 from facelens.views.panel import Desk
@@ -39,7 +41,6 @@ RANK = 18  # px of the words under a face
 LOWEST, THIN = LEAST + RANK + BETWEEN, 26  # px of a row with faces, and without
 INSET = 0.42  # of a face: the one that was found
 TOLD = 16  # ranks on the hover card
-NOBODY = np.iinfo(np.int32).max  # rank where there is no other learner
 HEAD = -1  # the place of the keyboard on the words of a row
 
 Seat = tuple[int, int]  # row, column
@@ -96,6 +97,7 @@ class Specialists(PaintedFaces):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
+        tell(self, self._tip_at)
         self.found: Learners | None = None
         self.limit, self.part = LIMITS[0], -1
         self._margins: list[NDArray[np.int32]] = []  # of each specialist: the lowest rank in another learner, falling
@@ -371,13 +373,9 @@ class Specialists(PaintedFaces):
         over = self._seat_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            seat = self._seat_at(QPointF(event.pos()))
-            words = self._tip(seat[0]) if seat is not None and seat[1] == HEAD else ""
-            QToolTip.showText(event.globalPos(), plain_tip(words), self)
-            return True
-        return super().event(event)
+    def _tip_at(self, spot: QPointF) -> str:
+        seat = self._seat_at(spot)
+        return self._tip(seat[0]) if seat is not None and seat[1] == HEAD else ""
 
     def _tip(self, row: int) -> str:
         name, n = self.name(row), len(self.ids(row))
@@ -444,12 +442,3 @@ class Specialists(PaintedFaces):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.update()
-
-
-def rank_text(rank: int) -> str:
-    """A rank; 0 is nobody to find.
-
-    >>> rank_text(1234), rank_text(0)
-    ('1,234', 'none')
-    """
-    return f"{rank:,}" if 0 < rank < NOBODY else tr("none")

@@ -29,6 +29,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from facelens.analyses.measure import Measure
 from facelens.views import theme
 from facelens.views.cell_grid import ENTER, note
+from facelens.views.controls import by_keyboard
 from facelens.views.hover import DELAY, WordCard
 from facelens.words import tr
 
@@ -200,7 +201,7 @@ class Spots(QWidget):
         self._card.place(box.toAlignedRect(), away=6)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._by_key = event.reason() != Qt.FocusReason.MouseFocusReason
+        self._by_key = by_keyboard(event)
         super().focusInEvent(event)
         self.update()
 

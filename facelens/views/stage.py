@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QTabBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QMenu,
+    QStackedWidget,
+    QTabBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
-from facelens.views.controls import tool_button
+from facelens.views.controls import text_width, tool_button
 from facelens.views.panel import Desk, Panel
 from facelens.views.panels import PANELS
 from facelens.words import tr
+
+TAB = 12  # px between the name of a page and the end of its tab, as the style sheet says
 
 
 class _Panels(dict[str, Panel]):
@@ -61,7 +73,7 @@ class Stage(QWidget):
         menu.aboutToShow.connect(lambda: self._fill(menu))
         menu.triggered.connect(lambda action: self.beside.emit(action.data()))
         self.open_beside.setMenu(menu)
-        strip = QWidget()
+        self._strip = strip = QWidget()
         strip.setObjectName("stagetabs")
         strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         strip.setFixedHeight(32)
@@ -75,6 +87,21 @@ class Stage(QWidget):
         column.setSpacing(0)
         column.addWidget(strip)
         column.addWidget(self.pages, 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_tabs()
+
+    def _fit_tabs(self) -> None:
+        """Where not all pages have room, their tabs stand closer."""
+        needed = sum(text_width(tr(cls.title), 12) + 2 * TAB for cls in PANELS)
+        room = self.width() - self.open_beside.sizeHint().width() - 20
+        tight = needed > room
+        if tight != bool(self.tabs.property("tight")):
+            self.tabs.setProperty("tight", tight)
+            self.tabs.style().unpolish(self.tabs)
+            self.tabs.style().polish(self.tabs)
+            QApplication.sendEvent(self.tabs, QEvent(QEvent.Type.StyleChange))  # or it keeps the widths it has measured
 
     @property
     def current(self) -> Panel:

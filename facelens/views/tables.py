@@ -222,10 +222,13 @@ class _Cells(QStyledItemDelegate):
         bold = cell.bold or (marked and index.column() == 0)
         align = "left" if cell.why else column.align
         if cell.why:  # on its own ground, so that it can be read over the hatch
-            wide = min(inner.width(), text_width(cell.text, 11) + 8)
-            left = inner.x() - 4
+            split = self.table.tall and text_width(cell.text, 11) > inner.width()
+            lines = [line for line in (two_lines(cell.text) if split else (cell.text,)) if line]
+            wide = min(inner.width(), max(text_width(line, 11) for line in lines) + 8)
+            left, top = inner.x() - 4, inner.center().y() - 7.5 * len(lines)
             painter.fillRect(QRectF(left, box.y() + 5, wide, box.height() - 10), look.q(look.base, 0.85))
-            draw_text(painter, inner, cell.text, "text2", 11)
+            for i, line in enumerate(lines):
+                draw_text(painter, QRectF(inner.x(), top + 15 * i, inner.width(), 15), line, "text2", 11)
         elif self.table.tall and self._breaks(cell.text, inner.width(), bold=bold):
             middle, px = inner.center().y(), self.table.px
             first, second = two_lines(cell.text)
@@ -386,6 +389,10 @@ class ResultTable(QTableView):
         cut = min(1.0, max(0.0, sum(needs) - room) / (sum(cuts) or 1.0))
         needs = [need - cut * some for need, some in zip(needs, cuts)]
         left = max(0.0, room - sum(needs))
+        more = [max(0.0, self._reasons(j, tall=tall) - need) for j, need in zip(shown, needs)]
+        given = min(1.0, left / (sum(more) or 1.0))  # to reasons first: cut short, they say nothing
+        needs = [need + given * some for need, some in zip(needs, more)]
+        left -= given * sum(more)
         shares = sum(columns[j].share for j in shown) or 1.0
         end = 0.0
         for j in range(len(columns)):
@@ -409,6 +416,17 @@ class ResultTable(QTableView):
             widest = max((_width(text, px, tall=tall, bold=j == 0) for text in texts), default=0.0)
             needs.append(max(widest, _width(column.title, 11, tall=tall) + 2) + 2 * PADDING)
         return needs
+
+    def _reasons(self, column: int, *, tall: bool) -> float:
+        """How wide a column must be for the reasons in it to be read."""
+        cells = [row[column] for row in self.model_.rows[:MEASURED] if column < len(row)]
+        wide = (_width(cell.text, 11, tall=tall) for cell in cells if cell.why and cell.span == 1)
+        return max(wide, default=-2.0 * PADDING) + 2 * PADDING + 2
+
+    def full_height(self) -> int:
+        """What all rows need."""
+        row, head = (TALL, TALL_HEAD) if self.tall else (ROW, HEAD)
+        return head + row * len(self.model_.rows)
 
     def sizeHint(self) -> QSize:
         return QSize(400, HEAD + ROW * min(max(len(self.model_.rows), 3), 8))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QPlainTextEdit
 from facelens.errors import FaceLensError
 from facelens.images.faceset import Ids
 from facelens.session.annotations import BEST, FLAGGED, NAME_LENGTH, REJECTED, flagged, noted, rated, tagged, untagged
-from facelens.views.controls import Chip, FlowLayout, tool_button
+from facelens.views.controls import Chip, FlowLayout, dress_offers, tool_button
 from facelens.views.loupe import said_of
 from facelens.views.panel import Desk
 from facelens.views.shortcuts import keyed
@@ -32,7 +32,7 @@ class TagLine(QLineEdit):
         completer = QCompleter(self._known, self)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setFilterMode(Qt.MatchFlag.MatchContains)
-        self.setCompleter(completer)
+        self.setCompleter(dress_offers(completer))
         self.returnPressed.connect(self._on_return)
 
     def set_known(self, names: list[str]) -> None:

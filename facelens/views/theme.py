@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
 
 from facelens.figures import hues
 
@@ -86,6 +89,8 @@ class Themes(QObject):
         super().__init__()
         self.scheme: Scheme = "system"
         self.theme = DARK
+        self.pages: weakref.WeakSet[QWidget] = weakref.WeakSet()  # that call `dress` when they are shown
+        self.undressed: weakref.WeakSet[QWidget] = weakref.WeakSet()  # of them, hidden when it changed
         self._hints: QObject | None = None
 
     def follow(self, app: QGuiApplication) -> None:
@@ -122,15 +127,53 @@ def _wear(app: QApplication, scheme: Scheme) -> Theme:
     # A desktop that does not say gets the dark theme: pictures read better in a dark room.
     light = scheme == "light" or (scheme == "system" and app.styleHints().colorScheme() == Qt.ColorScheme.Light)
     theme = LIGHT if light else DARK
+    if app.styleSheet() and app.palette().color(QPalette.ColorRole.Window) == theme.q("base") and themes.theme is theme:
+        return theme  # it wears it already
     themes.theme = theme
-    app.setStyleSheet("")  # from one sheet to another Qt takes ten times as long as from none to one
-    if app.style().name() != "fusion":
-        app.setStyle("Fusion")
+    # Given another sheet, Qt dresses every widget anew one by one, which takes five times as long as all of them with a
+    # new style. So it is made to forget first whom it has dressed; the new style then finds the new sheet.
+    app.style().unpolish(app)
+    app.setStyleSheet(style_sheet(theme))
     app.setPalette(palette(theme))
     app.setFont(font(12))
-    app.setStyleSheet(style_sheet(theme))
+    hidden = [one for page in tuple(themes.pages) if isValid(page) and not page.isVisible() for one in _put_off(page)]
+    app.setStyle("Fusion")
+    for one in hidden:
+        one.setAttribute(OWN_STYLE, False)
     themes.changed.emit(theme)
     return theme
+
+
+# A new style dresses what is marked as dressed before, and tells it to what has no style of its own; so whatever lies
+# on pages that nobody sees is marked otherwise until one does. Ten pages have nine tenths of all widgets.
+DRESSED, OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
+
+
+def _put_off(page: QWidget) -> list[QWidget]:
+    themes.undressed.add(page)
+    found = [one for one in _all_of(page) if not one.testAttribute(OWN_STYLE)]
+    for one in found:
+        one.setAttribute(DRESSED, False)
+        one.setAttribute(OWN_STYLE)
+    return found
+
+
+def dress(page: QWidget) -> None:
+    """What a page puts on when it is shown, if the theme was changed meanwhile."""
+    if page not in themes.undressed:
+        return
+    themes.undressed.discard(page)
+    style = QApplication.style()
+    for one in _all_of(page):
+        if not one.testAttribute(DRESSED):
+            style.polish(one)
+            one.setAttribute(DRESSED)
+            QApplication.sendEvent(one, QEvent(QEvent.Type.StyleChange))
+
+
+def _all_of(page: QWidget) -> Iterator[QWidget]:
+    yield page
+    yield from page.findChildren(QWidget)
 
 
 # Type
@@ -237,6 +280,7 @@ def style_sheet(theme: Theme) -> str:
 
     t = theme
     down = icons.write("chevron-down", t.text2).as_posix()
+    small_down = icons.write("chevron-down", t.text2, size=12).as_posix()
     up = icons.write("chevron-up", t.text2).as_posix()
     right = icons.write("chevron-right", t.text2).as_posix()
     tick = icons.write("check", t.onaccent, width=2.2).as_posix()
@@ -284,6 +328,7 @@ QStatusBar::item {{ border: none; }}
 #small {{ font-size: 11px; color: {t.text2}; }}
 #edited {{ background: {t.soft}; border-radius: 4px; }}
 #cap {{ font-size: 10px; color: {t.text3}; }}
+#menu_heading {{ font-size: 10px; color: {t.text3}; padding: 4px 8px 2px 8px; }}
 #rule {{ background: {t.edge}; border: none; }}
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 4px; padding: 3px;
     color: {t.text2}; }}
@@ -293,8 +338,15 @@ QToolButton:checked {{ background: {t.soft}; color: {t.text}; border-color: {t.a
 QToolButton:disabled {{ color: {faint}; }}
 QToolButton:focus, QPushButton:focus, QComboBox:focus, QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus,
     QPlainTextEdit:focus, QTextEdit:focus {{ border: 1px solid {t.accent}; }}
+QToolButton#choice {{ background: {t.raised} url("{small_down}") no-repeat right center; background-origin: content;
+    border: 1px solid {t.edge}; padding: 2px 6px 2px 8px; color: {t.text}; }}
+QToolButton#choice:hover {{ background-color: {t.hover}; }}
+QToolButton#choice:focus {{ border-color: {t.accent}; }}
 QToolButton::menu-indicator {{ image: none; }}
-QPushButton {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 4px; padding: 4px 12px;
+QToolButton::menu-button {{ background: transparent; border: none; border-radius: 4px; width: 16px; }}
+QToolButton::menu-button:hover {{ background: {t.hover}; }}
+QToolButton::menu-arrow {{ image: url("{down}"); width: 12px; height: 12px; }}
+QPushButton {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 4px; padding: 5px 12px;
     color: {t.text}; }}
 QPushButton:hover {{ background: {t.hover}; }}
 QPushButton:pressed {{ background: {t.line2}; }}
@@ -309,16 +361,20 @@ QPushButton#flat:hover {{ background: {t.hover}; }}
 QPushButton#flat:focus {{ border-color: {t.accent}; }}
 QPushButton#flat:disabled {{ color: {faint}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px;
-    padding: 3px 7px; color: {t.text}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
-QLineEdit:disabled {{ color: {faint}; background: {t.base}; border-color: {t.line}; }}
+    padding: 4px 7px; color: {t.text}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
+QSpinBox, QDoubleSpinBox {{ padding: 3px 7px 2px 7px; }}
+QLineEdit:disabled {{ color: {faint}; background: {t.base}; border-color: {t.line};
+    placeholder-text-color: {t.text3}; }}
+QDialogButtonBox, QMessageBox {{ dialogbuttonbox-buttons-have-icons: 0; button-layout: 3; }}
 QPlainTextEdit, QTextEdit {{ background: {t.field}; border: 1px solid {t.edge}; border-radius: 4px; padding: 2px;
     color: {t.text2}; selection-background-color: {t.accent}; selection-color: {t.onaccent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{
     background: transparent; border: none; width: 14px; }}
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{ image: url("{up}"); width: 9px; height: 9px; }}
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{ image: url("{down}"); width: 9px; height: 9px; }}
-QComboBox {{ background: {t.raised}; border: 1px solid {t.edge}; border-radius: 4px; padding: 2px 6px 2px 8px;
+QComboBox {{ background: {t.raised}; border: 1px solid {t.edge}; border-radius: 4px; padding: 4px 6px 4px 8px;
     color: {t.text}; }}
+#header QComboBox {{ padding: 2px 6px 2px 8px; }}
 QComboBox:hover {{ background: {t.hover}; }}
 QComboBox:disabled {{ color: {faint}; background: {t.base}; }}
 QComboBox::drop-down {{ border: none; width: 18px; }}
@@ -349,6 +405,7 @@ QProgressBar[kind="bad"]::chunk {{ background: {t.bad}; }}
 QTabBar {{ background: {t.base}; }}
 QTabBar::tab {{ background: transparent; color: {t.text2}; padding: 6px 12px 5px 12px; border: none;
     border-bottom: 2px solid transparent; margin: 0; }}
+QTabBar[tight="true"]::tab {{ padding: 6px 6px 5px 6px; }}
 QTabBar::tab:selected {{ color: {t.text}; border-bottom: 2px solid {t.accent}; }}
 QTabBar::tab:hover {{ color: {t.text}; background: {t.hover}; }}
 QTabBar::tab:disabled {{ color: {faint}; }}
@@ -360,6 +417,8 @@ QAbstractScrollArea::corner {{ background: transparent; border: none; }}
 QTableView, QListView, QTreeView {{ background: {t.base}; border: none; gridline-color: {t.line}; color: {t.text};
     selection-background-color: {t.soft}; selection-color: {t.text}; outline: 0;
     alternate-background-color: {mix(t.base, t.text, 0.02)}; }}
+QListView#offered {{ background: {t.raised}; border: 1px solid {t.line2}; padding: 2px; }}
+QListView#offered::item {{ padding: 4px 6px; border-radius: 3px; }}
 QTableView::item {{ padding: 0 8px; }}
 QTableView::item:hover, QListView::item:hover, QTreeView::item:hover {{ background: {mix(t.base, t.text, 0.05)}; }}
 QTableView::item:selected, QListView::item:selected, QTreeView::item:selected {{ background: {t.soft};
@@ -401,6 +460,7 @@ QToolButton#star:focus {{ border: 1px solid {t.accent}; border-radius: 3px; }}
 #notice {{ background: {t.raised}; border: 1px solid {t.line2}; border-left: 3px solid {t.bad}; border-radius: 6px; }}
 #notice[kind="info"] {{ border-left-color: {t.accent}; }}
 #mono {{ background: {t.sunk}; border: 1px solid {t.line}; color: {t.text2}; padding: 4px; }}
+#mono[bare="true"], #mono[bare="true"]:focus {{ border: none; border-radius: 0; padding: 0 8px; }}
 QToolBar#toolbar {{ padding: 0; spacing: 0; }}
 QPushButton#find {{ background: {t.field}; border: 1px solid {t.edge}; color: {t.text3}; text-align: left;
     padding: 0 10px; }}
@@ -414,11 +474,12 @@ QPushButton#recent {{ background: transparent; border: 1px solid transparent; te
 QPushButton#recent:hover {{ background: {t.hover}; color: {t.text}; }}
 QPushButton#recent:focus {{ border-color: {t.accent}; }}
 QFrame#palette {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 6px; }}
-QFrame#palette QListWidget {{ background: transparent; }}
+QFrame#floating {{ background: {t.raised}; border: 1px solid {t.line2}; }}
+QFrame#palette QListView {{ background: transparent; }}
 QLineEdit#palette_line {{ border: 2px solid {t.accent}; border-radius: 5px; font-size: 13px; }}
 #key {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 3px; padding: 1px 6px; font-size: 10px;
     color: {t.text2}; }}
 #section {{ background: transparent; border: none; border-top: 1px solid {t.line}; }}
-QToolButton#local {{ color: {t.text2}; font-size: 11px; padding: 1px 4px; }}
+QToolButton#local {{ color: {t.text2}; font-size: 11px; padding: 1px 0 1px 4px; }}
 #status_strong {{ color: {t.text}; font-size: 11px; }}
 """

@@ -141,11 +141,21 @@ class Guide:
         if failed and failed[0].error is not None:
             raise failed[0].error
 
+    def linger(self, seconds: float = 0.5) -> None:
+        """Let what waits for a pause begin, and end."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
+        self.settle()
+
     def shoot(self, name: str, widget: QWidget | None = None) -> list[Path]:
         """Save a picture of the window."""
         self.settle()
         path = self.out / f"{name}_{self.scheme}.png"
         target = widget or self.window
+        focus = self.window.focusWidget()
+        if focus is not None and self.window.stage.current.isAncestorOf(focus):
+            focus.clearFocus()  # nobody has touched a key
         if not target.grab().save(str(path), "PNG"):
             raise FaceLensError(
                 tr("{path} could not be written.", path=path), hint=tr("Choose another folder with --out.")
@@ -311,6 +321,8 @@ def _confidence(guide: Guide) -> None:
     person = faces.identity.codes[faces.row_of(int(picked[-2])) or 0]
     mates = faces.ids[faces.identity.codes == person]
     window.store.update(selection=Selection(picked, int(picked[-2]), (int(mates[0]), int(picked[-2]))), left_out=(1,))
+    for _ in range(2):
+        guide.linger()  # rates of the parts that vote, then of all
 
 
 def _attributes(guide: Guide) -> None:
@@ -422,9 +434,12 @@ def _drop(guide: Guide) -> None:
 
 
 def _match_layout(guide: Guide) -> None:
-    guide.window.veil.hide()
-    guide.window.act("layout.match")
-    guide.window.act("view.compare")
+    window = guide.window
+    window.veil.hide()
+    picked = window.store.workspace.shown_ids[:3]
+    window.store.update(selection=Selection(picked, int(picked[0])))
+    window.act("layout.match")
+    window.act("view.compare")
 
 
 def _export(guide: Guide) -> None:
@@ -444,7 +459,7 @@ def _doctor(guide: Guide) -> None:
         guide.window.act("doctor.show")
         guide.settle()
         findings = guide.window.panel("doctor").list  # type: ignore[attr-defined]
-        findings.setCurrentRow(min(3, findings.count() - 1))
+        findings.go(min(3, len(findings.lines) - 1))
         guide.settle()  # the pictures are read while they are still there
 
 

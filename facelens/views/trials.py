@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from facelens.session import folders, tasks
 from facelens.session.jobs import Job, Request, State
 from facelens.views.controls import Banner, label
 from facelens.views.docks.inspector import Strip
 from facelens.views.panel import Desk
+from facelens.views.tables import Cell, Column, ResultTable
 from facelens.views.working import Working
 from facelens.words import escaped, number, plural, tr
 
@@ -86,13 +87,8 @@ class FeedingTrial(Trial):
         self.banner = Banner()
         self.banner.acted.connect(self._on_take)
         self.better: object = None
-        self.table = QTableWidget(0, 6)
-        self.table.setAccessibleName(tr("Ways of feeding"))
+        self.table = ResultTable(tr("Ways of feeding"))
         self.table.setWhatsThis(tr("A row for each way of feeding, with what it does to the separation."))
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.verticalHeader().hide()
-        self.table.setShowGrid(False)
         self.column.addWidget(self.banner)
         self.column.addWidget(self.table, 1)
         workspace = desk.workspace
@@ -118,22 +114,14 @@ class FeedingTrial(Trial):
         pair = any(one.score is not None for one in what.outcomes)
         heads = [tr("fed"), tr("separation ↑"), tr("gain, 98 %"), tr("same person"), tr("others"), tr("norm")]
         heads += [tr("pair")] if pair else []
-        self.table.setColumnCount(len(heads))
-        self.table.setHorizontalHeaderLabels(heads)
-        self.table.setRowCount(len(what.outcomes))
-        for row, one in enumerate(what.outcomes):
+        rows: list[list[Cell]] = []
+        for one in what.outcomes:
             low, high = one.gain
-            gain = "" if not row or low != low else f"[{_signed(low)}, {_signed(high)}]"
+            gain = "" if not rows or low != low else f"[{_signed(low)}, {_signed(high)}]"
             cells = [one.variant.name, _shown(one.separation, 2), gain, _shown(one.genuine, 3), _shown(one.impostor, 3)]
             cells += [_shown(one.norm, 1)] + ([_shown(one.score, 3)] if pair and one.score is not None else [])
-            for place, text in enumerate(cells):
-                item = QTableWidgetItem(text)
-                if place:
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                self.table.setItem(row, place, item)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+            rows.append([Cell(text) for text in cells])
+        self.table.fill([Column(heads[0], align="left"), *(Column(head) for head in heads[1:])], rows)
         people = plural(what.people, "{n} person", "{n} people")
         self.lead.setText(tr("{n} pictures of {people}, fed in other ways", n=what.pictures, people=people))
         better = what.better()

@@ -13,7 +13,7 @@ from facelens.analyses.measure import rate
 from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session.workspace import Workspace
-from facelens.views.controls import FlowLayout, label, text_width, together, tool_button, vertical_rule
+from facelens.views.controls import FlowLayout, add_heading, label, text_width, together, tool_button, vertical_rule
 from facelens.views.ensemble_form import EnsembleForm
 from facelens.words import plural, tr
 
@@ -142,7 +142,7 @@ class UncertaintyControls(QWidget):
         menu.setToolTipsVisible(True)
         self.choices: dict[tuple[str, object], QAction] = {}
         for field, heading, values in RULES:
-            menu.addSection(tr(heading))
+            add_heading(menu, tr(heading))
             only_one = QActionGroup(menu)
             for value, words, tip in values:
                 action = menu.addAction(tr(words))
@@ -170,7 +170,7 @@ class UncertaintyControls(QWidget):
         plan, faces = workspace.resolved_ensemble, workspace.faces
         self.form.fill(workspace)
         self.ensemble.setText(summary(plan))
-        self.ensemble.setFixedWidth(int(min(300, text_width(self.ensemble.text(), 12) + 40)))
+        self.ensemble.setFixedWidth(int(min(300, text_width(self.ensemble.text(), 12) + 56)))
         names = score_columns(faces)
         with QSignalBlocker(self.score):
             self.score.clear()

@@ -429,11 +429,13 @@ class VerificationPage(QWidget):
             return ""
         found, target = view.sides[-1].verification, view.nearest_target
         if key in ("points", "summary"):
-            return tr("{g} genuine, {i} impostor pairs", g=found.n_genuine, i=found.n_impostor)
+            pairs = tr("{g} genuine, {i} impostor pairs", g=found.n_genuine, i=found.n_impostor)
+            better = tr("TAR: higher is better") if key == "points" else tr("EER, FMR: lower is better, others higher")
+            return f"{pairs} · {better}"
         if key == "slices" and target is not None:
             return tr("at the threshold of FAR {far}", far=rate(target))
         if key == "confusable":
-            return tr("model {letter}, most alike first", letter=view.chosen)
+            return tr("model {letter}, most false matches first", letter=view.chosen)
         return tr("drag the line, brush bins") if key == "scores" else ""
 
 

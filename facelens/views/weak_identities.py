@@ -48,6 +48,7 @@ PADDING = 8
 ROLE = Qt.ItemDataRole
 Index = QModelIndex | QPersistentModelIndex
 ASCENDING, DESCENDING = True, False
+WAYS = {ASCENDING: "ascending", DESCENDING: "descending"}
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ class WeakIdentities(QTableView):
     select = Signal(object, object)  # ids, Mode
     look = Signal(object)  # id of the face that became current
     only = Signal(str)  # an identity: the gallery is to show nobody else
+    ordered = Signal()  # people stand in another order
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -156,6 +158,12 @@ class WeakIdentities(QTableView):
         self.setModel(_Model(self))
         self.setItemDelegate(_Cells(self))
         self.setAccessibleName(tr("People, the weakest enrolment first"))
+        self.setWhatsThis(
+            tr(
+                "A row for each person. A click selects their faces or the one clicked, a double click shows only "
+                "them; a click on a head sorts. Left and right choose the column, R turns the order round."
+            )
+        )
         self.setShowGrid(False)
         self.setSelectionMode(QTableView.SelectionMode.NoSelection)
         self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
@@ -256,6 +264,13 @@ class WeakIdentities(QTableView):
         kept = plural(none, "{n} keeps no picture", "{n} keep no picture")
         return tr("{people}: {none}, {one} only one", people=people, none=kept, one=one)
 
+    def names(self, most: int) -> tuple[str, ...]:
+        """The first of those who are listed, by name."""
+        people, faces = self._people, self._faces
+        if people is None or faces is None:
+            return ()
+        return tuple(faces.identity.names[int(people.codes[person])] for person in self.order[:most])
+
     def sort_by(self, key: str, *, ascending: bool | None = None) -> None:
         """List the people by a column; without a direction the weak end comes first."""
         heading = HEADINGS[COLUMN[key]]
@@ -266,6 +281,20 @@ class WeakIdentities(QTableView):
         self.scrollToTop()
         self.horizontalHeader().viewport().update()
         self._divide()
+        self.ordered.emit()
+
+    @property
+    def people_order(self) -> str:
+        """As it is kept: by what, and which way."""
+        return f"{self._sorted} {WAYS[self._ascending]}"
+
+    def take_order(self, said: str) -> bool:
+        """An order as it was kept; False where there is no such column."""
+        key, _, way = said.rpartition(" ")
+        if key not in COLUMN:
+            return False
+        self.sort_by(key, ascending=way == WAYS[ASCENDING])
+        return True
 
     def _count_selected(self) -> None:
         people, faces, known = self._people, self._faces, self._selection.ids

@@ -15,19 +15,19 @@ from facelens.views.panel import Desk
 from facelens.views.shortcuts import keyed
 from facelens.words import escaped, plural, tr
 
-TASKS = (
-    ("doctor", "Check\na gallery", "gallery.open", "Open a folder and see which pictures are broken, doubled or alone"),
+TASKS = (  # pages that say themselves what they need first
     (
-        "image",
-        "Browse drawn\nfaces",
-        "gallery.open_sample",
-        "The sample gallery: people who do not exist, every variation known",
+        "eye",
+        "Find weak\nenrolments",
+        "uncertainty.show",
+        "Pictures on which several models disagree, and what refusing them brings",
     ),
-    ("keyboard", "Learn\nthe keys", "keys.show", "All keyboard shortcuts on one sheet"),
+    ("compare", "Explain\na match", "match.show", "Who is found for a face, by which of its parts, and why no other"),
+    ("swap", "Compare\ntwo models", "evaluate.show", "An old and a new model on the same faces, with all errors"),
 )
 
-
 LISTED = 5  # rows of what can be gone on with
+WIDE = 544  # px, of three tasks beside each other
 
 
 class Welcome(EmptyState):
@@ -48,23 +48,20 @@ class Welcome(EmptyState):
         self.add_extra(self._tasks())
         self.recent = QVBoxLayout()
         self.recent.setSpacing(0)
-        holder = QWidget()
-        holder.setMaximumWidth(560)
-        self.recent_holder = holder
+        self.recent_holder = holder = QWidget()
         holder.setLayout(self.recent)
         self.add_extra(_centred(holder))
         self.refresh()
 
     def _tasks(self) -> QWidget:
         row = QWidget()
-        row.setMaximumWidth(560)
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(8)
         for icon, text, action, tip in TASKS:
             button = QToolButton()
             button.setObjectName("task")
-            button.setText(tr(text))
+            button.setText("\n".join(f"   {line}" for line in tr(text).split("\n")))  # room between icon and words
             button.setToolTip(tr(tip))
             button.setAccessibleName(tr(text).replace("\n", " "))
             icons.dress(button, icon, 18)
@@ -85,7 +82,9 @@ class Welcome(EmptyState):
         galleries = settings.recent[: LISTED - len(left) - len(workspaces)]
         self.recent_holder.setVisible(bool(left or workspaces or galleries))
         if left or workspaces or galleries:
-            self.recent.addWidget(label(tr("Recent"), name="cap"))
+            heading = label(tr("Recent"), name="cap")
+            heading.setIndent(7)  # over the icons
+            self.recent.addWidget(heading)
         for one in left:
             when = f"{datetime.fromtimestamp(one.when):%d %b, %H:%M}"
             self._add_row("history", tr("Go on where you stopped"), str(one.path), when)
@@ -112,10 +111,12 @@ class Welcome(EmptyState):
 
 
 def _centred(widget: QWidget) -> QWidget:
+    """As wide as the tasks, where there is room."""
     holder = QWidget()
+    widget.setMaximumWidth(WIDE)
     line = QHBoxLayout(holder)
     line.setContentsMargins(0, 0, 0, 0)
     line.addStretch(1)
-    line.addWidget(widget, 4)
+    line.addWidget(widget, 1000)
     line.addStretch(1)
     return holder

@@ -197,5 +197,6 @@ def _paint_picture(painter: QPainter, image: QImage, box: QRectF) -> None:
     scale = min(box.width() / image.width(), box.height() / image.height())
     inner = QRectF(0, 0, image.width() * scale, image.height() * scale)
     inner.moveCenter(box.center())
+    inner = portrait.crisp(painter, inner)
     painter.drawImage(inner, image)
     portrait.round_corners(painter, inner, theme.current().q("base").name())

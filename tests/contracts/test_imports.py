@@ -37,6 +37,10 @@ HEAVY: dict[str, tuple[str, ...]] = {
     ),
 }
 
+# Objects that Qt deletes without PySide hearing of it in time; views/lines.py and views/tables.py do without.
+ITEMS = {f"Q{kind}Widget{item}" for kind in ("List", "Table", "Tree") for item in ("", "Item")}
+ITEMS |= {"QStandardItem", "QStandardItemModel"}
+
 
 def imports(tree: ast.Module, package: str) -> Iterator[tuple[str, int, bool]]:
     """(dotted name, line, whether it happens when the module is imported) of every import in a file."""
@@ -84,6 +88,8 @@ def violations(package: Path) -> list[str]:
                     found.append(f"{where}: imports {name}")
             if top in QT and stage != "views":
                 found.append(f"{where}: {top} outside views")
+            if top in QT and name.rpartition(".")[2] in ITEMS:
+                found.append(f"{where}: {name.rpartition('.')[2]} is a list of items")
             if at_once and top in HEAVY and not place.startswith(HEAVY[top] or ("nowhere",)):
                 found.append(f"{where}: {top} at module level")
     return found
@@ -114,6 +120,8 @@ def test_the_house_keeps_its_order() -> None:
         ("session/a.py", "import facelens.utils", "imports facelens.utils"),
         ("session/a.py", "def f():\n    from PySide6.QtCore import QObject", "PySide6 outside views"),
         ("figures/a.py", "import pyqtgraph as pg", "pyqtgraph outside views"),
+        ("views/a.py", "from PySide6.QtWidgets import QListWidget", "QListWidget is a list of items"),
+        ("views/a.py", "from PySide6.QtGui import QStandardItemModel", "QStandardItemModel is a list of items"),
         ("session/a.py", "import torch", "torch at module level"),
         ("views/a.py", "try:\n    import torch.nn as nn\nexcept ImportError:\n    pass", "torch at module level"),
         ("features/store.py", "from torch import nn", "torch at module level"),

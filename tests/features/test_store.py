@@ -69,6 +69,27 @@ def test_what_goes_in_comes_out(tmp_path: Path, shards: int) -> None:
     assert again.size == sum(path.stat().st_size for path in again.folder.iterdir()) and again.notice == ""
 
 
+def test_vectors_follow_a_gallery_that_moves(tmp_path: Path) -> None:
+    """Those of pictures that are still the same; the old store stays, and no other model's is taken."""
+    faces, vectors, root = gallery(tmp_path / "g", pictures=True), vectors_of(40), tmp_path / "cache"
+    old = filled(root, faces, vectors, shards=3)
+    os.rename(tmp_path / "g", tmp_path / "moved")
+    moved = gallery(tmp_path / "moved")
+    (tmp_path / "moved" / "007.jpg").write_bytes(b"another picture")
+    name = fingerprint(moved, weights=WEIGHTS, card=CARD)
+    for other in (fingerprint(moved, weights="cd" * 32, card=CARD), fingerprint(moved, weights=WEIGHTS, card=CARD)[:8]):
+        store.follow(moved, root, old.fingerprint, other)
+    for hostile in ("../../etc", "", "f" * 32):
+        store.follow(moved, root, hostile, name)
+    assert [path.name for path in root.iterdir()] == [old.fingerprint]
+    store.follow(moved, root, old.fingerprint, name)
+    found = Store.open(root, name).features(moved)
+    same = np.delete(np.arange(40), 7)
+    np.testing.assert_array_equal(found.ids, moved.ids[same])
+    np.testing.assert_array_equal(found.vectors, vectors[same])
+    assert Store.open(root, name).missing(moved).tolist() == [7] and len(Store.open(root, old.fingerprint)) == 40
+
+
 def test_where_the_gallery_was_opened_from_is_kept(tmp_path: Path) -> None:
     from facelens.images import readers
 

@@ -230,7 +230,7 @@ def test_the_same_figure_gives_the_same_file(faces: FaceSet, tmp_path: Path) -> 
 def test_what_is_not_worked_out_yet_is_left_out(faces: FaceSet, tmp_path: Path) -> None:
     parts, study = make_parts(faces), replace(make_study(), correlation=None, without=(), curve=None)
     written = drawing.draw_confidence(
-        tmp_path / "f.svg", faces, parts, study, which=drawing.CONFIDENCE[2:], model="net"
+        tmp_path / "f.svg", faces, parts, study, which=drawing.CONFIDENCE[3:], model="net"
     )
     assert [path.name for path in written] == ["f attributes.svg", "f attribute curves.svg"]
     with pytest.raises(InputError, match="No pair is chosen"):

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QKeySequenceEdit,
     QLabel,
     QLineEdit,
-    QListWidget,
+    QListView,
     QPlainTextEdit,
     QProgressBar,
     QScrollBar,
@@ -36,6 +36,7 @@ from PySide6.QtWidgets import (
 
 from facelens.session.selection import Selection
 from facelens.views.controls import Chip, Rail
+from facelens.views.frame import Places
 from facelens.views.key_sheet import KeySheet
 from facelens.views.main_window import MainWindow
 from facelens.views.preview import ImportPreview
@@ -153,8 +154,15 @@ def test_every_control_has_a_name_and_says_what_it_does(crowded: MainWindow, set
     assert not wrong
 
 
-def pages(part: QWidget) -> Iterator[None]:
-    """Every page of every stack in a panel, one after the other."""
+def pages(part: QWidget, settle: Callable[[], object]) -> Iterator[None]:
+    """Every page of every switch and stack in a panel, one after the other; some are made when they are chosen."""
+    for places in part.findChildren(Places):
+        at = places.key
+        for key in (*places.keys, at):
+            if places.isVisible() and places.switch.offers(key):
+                places.show_key(key)
+                settle()
+                yield
     for stack in part.findChildren(QStackedWidget):
         at = stack.currentIndex()
         for i in range(stack.count()):
@@ -200,7 +208,7 @@ def test_every_panel_dock_and_popup_with_models_and_answers(
         guide.settle()
         shown.add(window.stage.word)
         wrong |= dict.fromkeys(nameless(window), name)
-        for _ in pages(window.stage.current):
+        for _ in pages(window.stage.current, guide.settle):
             wrong |= dict.fromkeys(nameless(window), f"pages of {name}")
         for popup in popups(window):
             wrong |= dict.fromkeys(nameless(popup), f"popups of {name}")
@@ -305,8 +313,9 @@ def test_names_are_never_markup(crowded: MainWindow, settle: Callable) -> None:
         ]
         assert not rich, state
         tips = [part.toolTip() for part in crowded.findChildren(QWidget)]
-        for rows in crowded.findChildren(QListWidget):
-            tips += [rows.item(i).toolTip() for i in range(rows.count())]
+        for rows in crowded.findChildren(QListView):
+            indexes = [rows.model().index(i, 0) for i in range(min(100, rows.model().rowCount()))]
+            tips += [index.data(Qt.ItemDataRole.ToolTipRole) or "" for index in indexes]
         assert not [tip for tip in tips if "<b>" in tip], state
 
 

@@ -114,7 +114,7 @@ def test_a_workspace_goes_to_another_computer(
         stems = {one.rsplit(b".", 1)[0]: row for one, row in at.items()}
         rows = [stems[path.rsplit(b".", 1)[0]] for path in now.faces.paths.take(now.faces.rows_of(found.ids))]
         assert np.array_equal(found.vectors, vectors[rows])
-    assert not again.keeping.dirty, "looking at it is no change"
+    assert not again.keeping.dirty and again.keeping.said == "Saved", "looking at it is no change"
 
     # Saved where it is and opened once more, it is the same, and the vectors have one name.
     again.act("select.none")

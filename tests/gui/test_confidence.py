@@ -13,6 +13,7 @@ from facelens.analyses import parts as cutting
 from facelens.analyses.plan import PartsPlan
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
+from facelens.session.depicting import names_of_faces
 from facelens.session.selection import Selection
 from facelens.session.workspace import UNSURE, with_model_columns
 from facelens.views.panel import Desk
@@ -127,6 +128,17 @@ def test_every_page_of_the_foot_shows_the_study(page: ConfidencePanel, key: str)
     page.show_foot(key)
     view = getattr(page, key)
     assert view.study is not None and view.study.complete
+
+
+def test_figures_list_faces_and_parts_as_the_page_does(page: ConfidencePanel, desk: Desk, faces: FaceSet) -> None:
+    page.matrix.set_order(2, False)
+    page.matrix.order_parts("mean", True)
+    view = page.figure_view()
+    assert (view.by, view.descending) == ("2", False) and view.columns == tuple(page.matrix.columns.tolist())
+    first = faces.row_of(page.matrix.listed(1)[0])
+    assert view.listed[0] == names_of_faces(faces, [int(faces.ids[first])])[0]
+    page.matrix.setFocus()
+    assert page.figure_name() == "matrix"
 
 
 def test_nothing_to_look_at(panel: Callable[..., Any], desk: Desk, faces: FaceSet) -> None:

@@ -291,3 +291,15 @@ def test_dies_when_it_is_closed(qtbot, make) -> None:
     gc.collect()
     assert gone() is None
     theme.apply(QApplication.instance(), "light")
+
+
+def test_headings_of_menus_are_seen_under_the_style_sheet(qapp: QApplication) -> None:
+    menu = QMenu()
+    for heading, words in (("Rates", "1e-2"), ("Templates", "the mean")):
+        controls.add_heading(menu, heading)
+        menu.addAction(words)
+    menu.popup(QPoint(0, 0))
+    said = [one for one in menu.findChildren(QLabel) if one.isVisible()]
+    assert [one.text() for one in said] == ["Rates", "Templates"] and all(one.height() >= 14 for one in said)
+    assert [action.text() for action in menu.actions()] == ["Rates", "1e-2", "", "Templates", "the mean"]
+    menu.close()

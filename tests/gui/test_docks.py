@@ -200,8 +200,10 @@ def test_text_chips_and_clicks_agree(browsing: MainWindow, pump: Callable) -> No
     assert state() == ("", [], set(), 12)
     people.choose(code, ALT)
     assert state()[3] == 9 and len(chips(filter_dock)) == 1
+    assert browsing.clear_filter.isVisible()
     browsing.act("find.clear")
     assert state() == ("", [], set(), 12)
+    assert not browsing.clear_filter.isVisible(), "one cross is left, and it closes the dock"
 
 
 @pytest.mark.parametrize("wrong", ["blur >", "blurr > 1", "(", "split < 3", 'identity = "x', "blur > p200"])
@@ -322,6 +324,8 @@ def test_inspector_shows_the_current_face(panel: Callable, load: Callable, tiny_
     assert dock.empty.isVisible() and not dock.area.isVisible()
     load(tiny_faces)
     ids = desk.workspace.faces.ids
+    desk.store.update(selection=Selection(ids=ids[:3]))
+    assert dock.subtitle() == "3 selected" and dock.empty.isVisible(), "none of them is looked at"
     desk.store.update(selection=Selection(ids=ids[:3], current=int(ids[1])))
     settle(desk)
     assert dock.name.text() == "Ada Byron" and dock.file.text() == "01.png"
@@ -370,24 +374,24 @@ def test_a_broken_picture_says_why(
 def test_sources_mark_the_open_one(panel: Callable, load: Callable, tiny_faces: Path, desk, calls) -> None:
     desk.settings = replace(desk.settings, recent=(Recent("/data/other & more", "other & more", 1),))
     dock = panel(SourcesDock)
-    assert dock.list.count() == 1
-    assert dock.list.item(0).toolTip() == "/data/other & more, 1 face"
+    [line] = dock.list.lines
+    assert line.tip == "/data/other & more, 1 face"
     load(tiny_faces)
-    assert [dock.list.item(i).text() for i in range(2)] == ["tiny", "other & more"]
-    dock.list.itemClicked.emit(dock.list.item(0))
+    assert [line.text for line in dock.list.lines[:2]] == ["tiny", "other & more"]
+    dock.list.touched.emit(0)
     assert not calls, "it is open"
-    dock.list.itemActivated.emit(dock.list.item(1))
+    dock.list.opened.emit(1)
     assert calls.named("open") == [Path("/data/other & more")]
 
 
 def test_one_activation_opens_once(panel: Callable, desk, calls, pump) -> None:
     desk.settings = replace(desk.settings, recent=(Recent("/data/other", "other", 1),))
     dock = panel(SourcesDock)
-    box = dock.list.visualItemRect(dock.list.item(0))
+    box = dock.list.visualRect(dock.list.model().index(0, 0))
     QTest.mouseClick(dock.list.viewport(), Qt.MouseButton.LeftButton, NONE, box.center())
     assert calls.named("open") == [Path("/data/other")]
     dock.list.setFocus()
-    dock.list.setCurrentRow(0)
+    dock.list.go(0)
     QTest.keyClick(dock.list, Qt.Key.Key_Return)
     assert calls.named("open") == [Path("/data/other")] * 2
 

@@ -7,19 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QListWidget
 
+from facelens.images.doctor import Finding
 from facelens.views.main_window import MainWindow
 from facelens.views.panels.doctor import DoctorPanel
 
 
-def titles(rows: QListWidget) -> list[str]:
-    return [rows.item(i).text() for i in range(rows.count())]
+def findings(page: DoctorPanel) -> list[Finding]:
+    return [line.of for line in page.list.lines]
 
 
 def show(page: DoctorPanel, kind: str) -> None:
-    at = [finding.kind for finding in page.findings].index(kind)
-    page.list.setCurrentRow(at)
+    page.list.go([finding.kind for finding in findings(page)].index(kind))
 
 
 def ill(make_gallery: Callable, root: Path) -> Path:
@@ -49,16 +48,17 @@ def test_nothing_is_wrong(panel: Callable, load: Callable, make_gallery: Callabl
 def test_findings_and_their_pictures(panel: Callable, load: Callable, make_gallery: Callable, tmp_path, desk) -> None:
     page = panel(DoctorPanel)
     load(ill(make_gallery, tmp_path / "ill"))
-    severities = [finding.severity for finding in page.findings]
-    assert titles(page.list) == [finding.title for finding in page.findings]
+    severities = [finding.severity for finding in findings(page)]
+    assert [line.text for line in page.list.lines] == [finding.title for finding in findings(page)]
     assert severities == sorted(severities, key=["error", "warning", "note"].index), "worst first"
     assert page.finding.severity == "error"
-    for i in range(page.list.count()):
-        page.list.setCurrentRow(i)
+    for i in range(len(page.list.lines)):
+        page.list.go(i)
         finding = page.finding
         assert page.message.text() == finding.message
         assert set(page.grid.ids.tolist()) == set(finding.ids.tolist())
         assert page.exclude.isEnabled() == bool(len(finding.ids))
+        assert page.figure_view().finding == finding.kind
         page.grab()
     diagnosis = desk.workspace.diagnosis
     assert len(diagnosis.bad_ids) == 3
@@ -112,7 +112,7 @@ def test_the_choice_stays_when_the_gallery_is_checked_again(
     settle(window)
     window.act("doctor.show")
     page = window.panel("doctor")
-    page.list.setCurrentRow(page.list.count() - 1)
+    page.list.go(len(page.list.lines) - 1)
     kind = page.finding.kind
     window.act("doctor.run")
     settle(window)
@@ -136,7 +136,7 @@ def test_closing_the_gallery_empties_the_page(browsing: MainWindow) -> None:
     browsing.store.update(faces=None, diagnosis=None, source=None)
     assert browsing.stage.word == "gallery"
     browsing.stage.show_page("doctor")
-    assert page.waiting.isVisible() and page.list.count() == 0
+    assert page.waiting.isVisible() and len(page.list.lines) == 0
 
 
 def test_while_it_is_being_checked_it_says_so(browsing: MainWindow, settle: Callable, until: Callable) -> None:

@@ -67,8 +67,8 @@ def test_figures_are_previewed_ticked_and_written_with_recipes(
     sheet._preview()
     settle(evaluated)
     assert sheet.sheet.image != first and sheet.copy.isEnabled()
-    for row in range(2, sheet.list.count()):
-        sheet.list.item(row).setCheckState(Qt.CheckState.Unchecked)
+    for row in range(2, len(sheet.list.lines)):
+        sheet.list.tick(row, on=False)
     assert sheet.chosen == ("roc", "det") and "2 figures" in sheet.told.text()
     sheet.format.button("svg").click()
     sheet.preset.setCurrentIndex(1)
@@ -87,10 +87,22 @@ def test_figures_are_previewed_ticked_and_written_with_recipes(
     assert "2 figures. Written to" in evaluated.statusBar().currentMessage()
 
 
+def test_words_that_nobody_could_read_are_told(evaluated: MainWindow, settle: Callable, pump: Callable) -> None:
+    sheet = opened(evaluated, settle, pump)
+    assert "too small" not in sheet.told.text()
+    sheet.preset.setCurrentIndex(sheet.preset.findData(85.0))
+    sheet._on_preset()
+    assert "Captions are 4.4 pt: too small to read in print" in sheet.told.text()
+    sheet.preset.setCurrentIndex(sheet.preset.findData(174.0))
+    sheet._on_preset()
+    assert "too small" not in sheet.told.text()
+    sheet.reject()
+
+
 def test_nothing_ticked_writes_nothing(evaluated: MainWindow, settle: Callable, pump: Callable) -> None:
     sheet = opened(evaluated, settle, pump)
-    for row in range(sheet.list.count()):
-        sheet.list.item(row).setCheckState(Qt.CheckState.Unchecked)
+    for row in range(len(sheet.list.lines)):
+        sheet.list.tick(row, on=False)
     assert not sheet.save.isEnabled()
     sheet.reject()
 
@@ -107,6 +119,20 @@ def test_what_cannot_be_drawn_says_why(evaluated: MainWindow, settle: Callable, 
     sheet.reject()
 
 
+def test_what_is_gone_while_the_sheet_is_open_is_said(
+    evaluated: MainWindow, settle: Callable, pump: Callable, tmp_path: Path
+) -> None:
+    sheet = opened(evaluated, settle, pump)
+    evaluated.stage.show_page("gallery")
+    evaluated.store.update(features={}, evaluated=())
+    sheet._preview()
+    assert sheet.sheet.image is None
+    sheet.write(tmp_path / "late.png")
+    settle(evaluated)
+    [card] = evaluated.notices.cards
+    assert card.accessibleName() == evaluated.commands.figures.reason("evaluation") and not any(tmp_path.glob("late*"))
+
+
 def test_two_keystrokes_copy_a_figure(evaluated: MainWindow, settle: Callable, facelens_home: Path) -> None:
     QGuiApplication.clipboard().clear()
     evaluated.act("figure.copy")
@@ -114,6 +140,48 @@ def test_two_keystrokes_copy_a_figure(evaluated: MainWindow, settle: Callable, f
     image = QGuiApplication.clipboard().image()
     assert image.width() > 600 and evaluated.statusBar().currentMessage() == "Copied: ROC"
     assert not list(facelens_home.rglob("figure *.png")), "no picture stays in the cache"
+
+
+def test_the_chart_that_was_clicked_is_the_one_that_is_copied(
+    evaluated: MainWindow, settle: Callable, pump: Callable
+) -> None:
+    page = evaluated.panel("evaluation")
+    page.verification.det.setFocus()
+    evaluated.act("figure.copy")
+    settle(evaluated)
+    assert evaluated.statusBar().currentMessage() == "Copied: DET"
+    page.verification.places.show_key("confusable")
+    page.verification.places.switch.setFocus()
+    assert page.figure_name() == "confusable"
+    page.verification.det.setFocus()
+    sheet = opened(evaluated, settle, pump)
+    assert sheet.name == "det" and len(sheet.chosen) > 1, "it is shown first, all are written"
+    sheet.reject()
+
+
+def test_the_listed_pairs_are_copied(evaluated: MainWindow, settle: Callable, pump: Callable) -> None:
+    page = evaluated.panel("evaluation")
+    assert page.figure_view().tapped is None
+    view = page.verification.view
+    page._on_listed(lambda: view.in_range(-1.0, 1.0, genuine=True), page.verification.scores)
+    listed, tapped = page.list.listing, page.figure_view().tapped
+    assert tapped.title == listed.title and tapped.total == listed.total == len(listed)
+    assert [line.score for line in tapped.lines] == listed.score[: len(tapped.lines)].tolist()
+    page.list.setFocus()
+    assert page.figure_name() == "errors"
+    evaluated.act("figure.copy")
+    settle(evaluated)
+    assert evaluated.statusBar().currentMessage() == "Copied: Errors on tap"
+
+
+def test_every_place_of_a_page_has_a_figure(browsing: MainWindow) -> None:
+    """Whatever has the keyboard, what is copied is a figure of its page."""
+    from facelens.session.depicting import DEPICTED
+
+    for word, row in DEPICTED.items():
+        names = {name for _, name in browsing.panel(word).figure_places()}
+        assert names - {""} <= set(row.names), word
+        assert names or word == "gallery", word
 
 
 def test_closing_while_it_is_drawn(evaluated: MainWindow, settle: Callable, pump: Callable) -> None:

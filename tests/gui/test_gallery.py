@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Arrangement
@@ -218,3 +220,15 @@ def test_what_the_grid_wishes_becomes_the_selection(
     desk.store.update(selection=Selection(ids=ids[:4]))
     page.grid.select.emit(ids[2:6], mode)
     assert np.array_equal(desk.workspace.selection.ids, Selection(ids=ids[:4]).combine(ids[2:6], mode).ids)
+
+
+@pytest.mark.parametrize("width", [560, 640, 760, 1100])
+def test_controls_of_the_grid_do_not_lie_over_each_other(browsing: MainWindow, width: int, pump: Callable) -> None:
+    panel = browsing.panel("gallery")
+    browsing.stage.setFixedWidth(width)
+    pump(0.05)
+    parts = [one for one in panel.controls.findChildren(QWidget) if one.parent() is panel.controls and one.isVisible()]
+    parts.sort(key=lambda one: one.x())
+    for one, other in pairwise(parts):
+        assert one.x() + one.width() <= other.x(), f"{one.accessibleName()} and {other.accessibleName()}"
+    assert parts[-1].x() + parts[-1].width() <= panel.controls.width()

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QWheelEvent
+from PySide6.QtGui import QContextMenuEvent, QImage, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.packed import Packed
 from facelens.session.selection import Mode, Selection
 from facelens.views import grid as module
-from facelens.views import theme
+from facelens.views import portrait, theme
 from facelens.views.cells import MARGIN, SECTION, Layout
 from facelens.views.grid import SIZES, Marks, ThumbnailGrid, percentile
 from facelens.views.thumbnails import Thumbnails
@@ -553,6 +553,16 @@ def test_cells_show_picture_ring_plate_and_marks(qtbot, grid, model, pictures) -
     assert pixel(grid, 7, 101 - 17, 7) == dark.bad
 
 
+def test_marks_of_other_faces_are_gone(qtbot, grid, model, pictures) -> None:
+    click(qtbot, grid, 5)
+    grid.set_marks(Marks(rating=np.full(60, 3, np.int8), flagged=np.ones(60, bool)))
+    assert "rated 3" in grid.accessibleDescription()
+    more = many(pictures, 90)
+    grid.set_selection(Selection(current=int(more.ids[80])))
+    grid.set_faces(more, np.arange(90))
+    assert grid.accessibleDescription().startswith(more.label(80)) and "rated" not in grid.accessibleDescription()
+
+
 def test_small_faces_carry_only_right_and_wrong(qtbot, grid, model) -> None:
     grid.set_thumbnail_size(64)
     settle(qtbot, grid)
@@ -692,3 +702,22 @@ def test_dies_when_it_is_closed(qtbot, thumbs, pictures) -> None:
     gc.collect()
     assert gone() is None
     theme.apply(QApplication.instance(), "dark")
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.25, 1.5, 2.0])
+def test_faces_lie_on_whole_pixels_with_round_corners_at_any_scale(qapp: QApplication, ratio: float) -> None:
+    image = QImage(300, 300, QImage.Format.Format_ARGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(theme.current().q("sunk"))
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    box = portrait.crisp(painter, QRectF(11, 7, 101, 101))
+    edges = [edge * ratio for edge in (box.left(), box.top(), box.right(), box.bottom())]
+    assert all(abs(edge - round(edge)) < 1e-6 for edge in edges)
+    painter.fillRect(box, Qt.GlobalColor.white)
+    portrait.round_corners(painter, box, theme.current().sunk)
+    painter.end()
+    left, top, right, bottom = (round(edge) for edge in edges)
+    for x, y in ((left, top), (right - 1, top), (left, bottom - 1), (right - 1, bottom - 1)):
+        assert image.pixelColor(x, y).lightness() < 128  # the ground, or nearly
+    assert image.pixelColor((left + right) // 2, top).lightness() == 255

@@ -116,10 +116,10 @@ def test_every_page_is_drawn_whole(book: GuideWindow, word: str) -> None:
 def test_a_link_leads_to_another_page(book: GuideWindow) -> None:
     book.text.anchorClicked.emit(QUrl("match.md#flow-picture"))
     assert book.page == "match"
-    assert book.rows[book.list.currentRow()].anchor == "flow-picture"
+    assert book.rows[book.list.row].anchor == "flow-picture"
     assert book.text.verticalScrollBar().value() > 100
     book.text.anchorClicked.emit(QUrl("#alpha"))
-    assert book.page == "match" and book.rows[book.list.currentRow()].anchor == "alpha"
+    assert book.page == "match" and book.rows[book.list.row].anchor == "alpha"
 
 
 @pytest.mark.parametrize("link", ["https://example.org", "file:///etc/hostname", "mailto:a@b", "match.txt", "../x.md"])
@@ -147,7 +147,7 @@ def test_back_and_forward(book: GuideWindow) -> None:
 def test_contents_show_the_sections_of_the_page(book: GuideWindow) -> None:
     assert [row.page for row in book.rows if row.kind == "page"] == list(guide.PAGES)
     place = next(i for i, row in enumerate(book.rows) if row.page == "upgrade")
-    book.list.setCurrentRow(place)
+    book.list.go(place)
     assert book.page == "upgrade"
     titles = [row.text for row in book.rows if row.kind == "section"]
     assert titles == [section.title for section in guide.page("upgrade").sections[1:]]
@@ -179,7 +179,7 @@ def test_the_keyboard_reaches_everything(book: GuideWindow, pump: Callable) -> N
     QTest.keyClick(book.search, Qt.Key.Key_Down)
     assert book.focusWidget() is book.list
     QTest.keyClick(book.list, Qt.Key.Key_Down)
-    assert book.page != "start" or book.rows[book.list.currentRow()].anchor
+    assert book.page != "start" or book.rows[book.list.row].anchor
 
 
 def test_text_can_be_selected_and_zoomed(book: GuideWindow) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from facelens.analyses.plan import MatchPlan, PartsPlan, Plan
 from facelens.images.occlusion import Occlusion
-from facelens.session import annotations, archive, folders, shelf, subsets
+from facelens.session import annotations, archive, folders, questions, shelf, subsets
 from facelens.session.selection import Mode
 from facelens.session.workspace import NORM, Arrangement, Operating
 from facelens.views import keeping
@@ -117,6 +117,68 @@ def test_stop_today_and_go_on_tomorrow(
     assert archive.same(archive.read(path), before)
 
 
+def test_results_come_back_by_what_was_asked(
+    open_window: Callable, project: Path, settle: Callable, until: Callable, close: Callable
+) -> None:
+    """Noted by their digest when the window closes, and worked out again though nobody looks at their page."""
+    window = open_window()
+    work_on(window, project, settle)
+    window.act("evaluate.run")
+    settle(window)
+    window.stage.show_page("gallery")
+    path = project / "work.facelens"
+    window.keeping.save_to(path)
+    window.stage.show_page("confidence")
+    settle(window)
+    found = window.store.workspace.evaluation
+    noted = archive.read(path).results
+    assert found is not None and set(noted) == {"evaluation"} and len(noted["evaluation"]) == 64
+    window.stage.show_page("gallery")
+    close(window)
+    noted = archive.read(path).results
+    assert set(noted) == {"evaluation", "parts", "study"}, "those that came after the last save too"
+
+    again = open_window()
+    again.open_path(path)
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    until(lambda: again.store.workspace.study is not None)
+    assert again.stage.word == "gallery" and questions.results(again.store.workspace) == noted
+    assert again.store.workspace.evaluation.b.verification.eer == found.b.verification.eer
+    assert not again.keeping.dirty and not again.store.workspace.history.steps
+    close(again)
+
+    changed = json.loads(path.read_text())
+    changed["results"] = {"evaluation": "0" * 64, "upgrade": noted["study"], "something newer": "x"}
+    path.write_text(json.dumps(changed))
+    other = open_window()
+    other.open_path(path)
+    settle(other)
+    until(lambda: not other.keeping.reopening.under_way)
+    settle(other)
+    assert questions.results(other.store.workspace) == {}, "of anything else than is open nothing is worked out unasked"
+
+
+def test_marks_that_follow_without_a_pause_are_saved_meanwhile(
+    open_window: Callable, project: Path, settle: Callable, until: Callable, monkeypatch
+) -> None:
+    """Somebody who culls presses a key every second, for an hour."""
+    monkeypatch.setattr(keeping, "PATIENCE", 0.2)
+    window = open_window()
+    work_on(window, project, settle)
+    path = project / "work.facelens"
+    window.keeping.save_to(path)
+    window.keeping._timer.setInterval(400)
+    tags = []
+    until(lambda: bool(tags.append(_tag(window, len(tags)))) or len(archive.read(path).annotations["tags"]) > 1)
+    assert len(tags) > 2
+
+
+def _tag(window: MainWindow, n: int) -> None:
+    store = window.store
+    store.update(annotations=annotations.tagged(store.workspace.annotations, store.workspace.faces.ids[:1], f"t{n}"))
+
+
 def test_a_project_that_moves(
     open_window: Callable, project: Path, settle: Callable, until: Callable, close: Callable, tmp_path: Path
 ) -> None:
@@ -138,12 +200,8 @@ def test_a_project_that_moves(
     assert (found.excluded, found.selected, found.query) == (before.excluded, before.selected, before.query)
     assert (found.annotations, found.subsets) == (before.annotations, before.subsets)
     assert workspace.models[0].path == tmp_path / "moved" / "net.safetensors" and "grace" in workspace.faces.columns
-    assert again.keeping.reopening.arrangement is not None, (
-        "the sorting waits for vectors, which lie with the old folder"
-    )
-    again.modelling.embed("net")
-    settle(again)
-    assert again.store.workspace.arrangement == before.fields["arrangement"]
+    assert workspace.arrangement == before.fields["arrangement"] and len(workspace.features["net"]) == 12
+    assert not any(job.request.slot.startswith("embed:") for job in again.jobs.jobs), "vectors follow their pictures"
 
 
 def test_missing_things_are_located(
@@ -222,6 +280,8 @@ def test_a_file_that_cannot_be_read_changes_nothing(browsing: MainWindow, settle
     settle(browsing)
     assert browsing.store.workspace is before and browsing.keeping.path is None
     assert card_titles(browsing) == ["bad.facelens cannot be opened as a workspace."]
+    [card] = browsing.notices.cards
+    assert card.accessibleDescription().startswith("Galleries is 3, not a list. Nothing was changed."), "it says why"
 
 
 def test_a_newer_file_is_read_only(

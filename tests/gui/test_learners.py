@@ -208,6 +208,16 @@ def test_ranks_of_the_current_face(page: LearnersPanel, desk: Desk, faces: FaceS
     assert page.ranks.sentence().startswith("Not among those that searched")
 
 
+def test_figures_show_what_the_page_shows(page: LearnersPanel, desk: Desk) -> None:
+    assert (page.figure_view().k, page.figure_view().limit) == (1, 1)
+    page.controls.k.set_value("4")
+    page.specialists.set_limit(5)
+    assert (page.figure_view().k, page.figure_view().limit) == (4, 5)
+    page.show_below("ranks")
+    page.ranks.setFocus()
+    assert page.figure_name() == "ranks"
+
+
 def test_compared_with_nothing(page: LearnersPanel, desk: Desk) -> None:
     choose(page.controls.baseline, "")
     settle(desk)
@@ -225,7 +235,8 @@ def test_a_baseline_can_be_cut_into_as_many_slices(
     odd = features(faces, np.random.default_rng(2).normal(size=(len(faces), 9)), "odd")
     desk.store.update(features={**two, "odd": odd})
     listed = page.controls.baseline
-    offered = {listed.itemText(i): listed.model().item(i).isEnabled() for i in range(listed.count())}
+    flags = [listed.model().flags(listed.model().index(i, 0)) for i in range(listed.count())]
+    offered = {listed.itemText(i): bool(flags[i] & Qt.ItemFlag.ItemIsEnabled) for i in range(listed.count())}
     assert offered == {"nothing": True, "old": True, "odd": False}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shiboken6
 
 from facelens.analyses import transport
 from facelens.analyses.decisions import Strangers
@@ -19,14 +21,17 @@ from facelens.features.card import Card
 from facelens.features.featureset import FeatureSet
 from facelens.features.library import Inspection
 from facelens.features.patching import Shown
+from facelens.features.saliency import Deletion
 from facelens.images.faceset import FaceSet
 from facelens.images.occlusion import CLEAR, Occlusion
 from facelens.session import deciding, matching
 from facelens.session.ground import Ground
 from facelens.session.selection import Selection
 from facelens.session.settings import Searching
+from facelens.session.workspace import Answer
 from facelens.views.panel import Desk
 from facelens.views.panels.match import TRIED, MatchPanel
+from tests.figures.matched import make_sweep
 from tests.gui.conftest import settle
 from tests.gui.evaluation.stub import features, gallery
 
@@ -104,6 +109,27 @@ def test_the_face_looked_at_is_searched_for(page: MatchPanel, desk: Desk, faces:
     assert desk.workspace.query == int(faces.ids[0])
     assert page.pages.currentWidget() is page.area
     assert {kind for what, *_, kind in asked if what == "search"} == set(TRIED), "other occlusions are tried too"
+
+
+def test_what_comes_after_the_page_is_gone_is_for_nobody(
+    page: MatchPanel, desk: Desk, faces: FaceSet, monkeypatch: pytest.MonkeyPatch, pump: Callable
+) -> None:
+    began, gate, search = threading.Event(), threading.Event(), matching.search
+
+    def late(*args: Any, **given: Any) -> matching.Searched:
+        if given["occlusion"] is not None:  # that under other occlusions is for this page alone
+            began.set()
+            gate.wait(30)
+        return search(*args, **given)
+
+    monkeypatch.setattr(matching, "search", late)
+    desk.store.update(selection=desk.workspace.selection.looking_at(int(faces.ids[0])))
+    while not began.is_set():
+        pump()
+    page.close_panel()
+    shiboken6.delete(page)
+    gate.set()
+    settle(desk)  # an exception in a slot would fail the test
 
 
 def test_a_candidate_is_explained_beside_the_same_query(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
@@ -208,6 +234,51 @@ def test_what_is_painted_by_hand_has_ranks_and_is_painted_on_all(
     assert painted == [stroke] and desk.workspace.occlusion == stroke
     page.controls.occluder.click()
     assert page.plan.header.title() == "Occlude the query" and not page.explorer.controls.isVisible()
+
+
+def test_searches_for_all_by_other_settings_are_drawn(
+    page: MatchPanel, desk: Desk, faces: FaceSet, until: Callable
+) -> None:
+    look(desk, int(faces.ids[0]))
+    plan = replace(desk.workspace.resolved_match, weights="apc")
+    for changed in (plan, replace(plan, solver="sinkhorn"), replace(plan, grid=(2, 2))):
+        desk.store.update(match_plan=changed)
+        desk.store.update(sweep_answer=Answer(desk.workspace.sweep_question, make_sweep(faces)))
+        settle(desk)
+    assert [one.solver for one in page.figure_view().tried] == [plan.solver, "sinkhorn", plan.solver]
+    assert [plan for plan, _ in page.figure_held()["tried"]] == list(page.figure_view().tried)
+    assert page.sweep.by.offers("grid") and not page.sweep.by.offers("solver"), "one of them has both as they were"
+    page.sweep.by.set_value("grid")
+    page.sweep.by.setFocus()
+    assert page.figure_name() == "grids"
+    page.slopes.set_mode("queries")
+    page.slopes.table.setFocus()
+    assert page.figure_name() == "ranks"
+    page.tried.rows.setFocus()
+    assert page.figure_name() == "painted"
+    until(lambda: set(page.figure_held()["painted"]) == set(TRIED))
+    page.ledger.mode.set_value("selection")
+    assert dict(page.figure_places()).get(page.regions) == "averaged"
+
+
+def test_maps_that_are_worked_out_are_drawn(
+    page: MatchPanel, desk: Desk, faces: FaceSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def saliency(ground: Ground, query: int, other: int, plan: MatchPlan, **given: Any) -> matching.Salient:
+        check = Deletion(np.array([0.0, 1.0]), np.zeros(2), np.zeros((8, 2)))
+        return matching.Salient(given["kind"], np.ones(GRID), check, Shown(CROP, None))
+
+    monkeypatch.setattr(matching, "saliency", saliency)
+    look(desk, int(faces.ids[0]))
+    assert page.figure_view().heat == () and dict(page.figure_places())[page.plan] == "flow"
+    for kind in ("gradient", "occlusion"):
+        page.explorer.over.button(kind).click()
+        settle(desk)
+    assert page.figure_view().heat == ("occlusion", "gradient")
+    assert [one.kind for one in page.figure_held()["salient"]] == ["occlusion", "gradient"]
+    assert dict(page.figure_places())[page.plan] == "saliency"
+    page.slopes.candidate_chosen.emit(int(faces.ids[9]))
+    assert page.figure_view().heat == (), "those are of another pair"
 
 
 def test_a_pair_from_elsewhere_is_taken_over(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:

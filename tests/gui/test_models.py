@@ -122,11 +122,11 @@ def test_a_dropped_checkpoint_is_recognised_read_and_shown(
     assert shown.keys_line.text().startswith("Matched ") and " of " in shown.keys_line.text()
     assert shown.licence.text() == "licence: not stated" and shown.licence.isVisible()
     assert "glint.safetensors" in shown.about.text() and "SHA-256" in shown.about.text()
-    assert shown.report.counts() == [0, 0, 0, 0]
+    assert [len(way.names) for way in shown.report.keys.ways] == [0, 0, 0, 0]
     assert not shown.embed.isEnabled() and shown.embed.toolTip().startswith("Needs a gallery")
     assert not shown.code.isVisible() and not shown.banner.isVisible()
-    [item] = [shown.list.item(i) for i in range(shown.list.count())]
-    assert item.data(Qt.ItemDataRole.AccessibleTextRole) == "glint, Small, plain, 128-d, not embedded"
+    [line] = shown.list.lines
+    assert line.spoken == "glint, Small, plain, 128-d, not embedded"
     assert window.store.workspace.models[0].path == path and not window.notices.cards
 
 
@@ -172,7 +172,7 @@ def test_an_architecture_can_be_chosen_and_taken_back(browsing: MainWindow, net:
     shown.form.architecture.activated.emit(place)
     settle(browsing)
     assert shown.lead.text() == "Small, residual" and shown.banner.isVisible()
-    assert sum(shown.report.counts()[:3]) > 0
+    assert sum(len(way.names) for way in shown.report.keys.ways[:3]) > 0
     assert not shown.embed.isEnabled() and "do not fit" in shown.embed.toolTip()
     rivals = [b for b in shown.rivals.findChildren(QAbstractButton) if b.isVisible()]
     assert rivals and "Small, plain" in rivals[0].text()
@@ -360,7 +360,7 @@ def test_cancel_keeps_finished_faces_and_embedding_goes_on_from_there(
     settle(browsing)
     assert browsing.store.workspace.embedded("net") == (4, 12)
     assert shown.embed.text() == "Embed 8 faces" and "4 of 12 are there already" in shown.there.text()
-    assert shown.list.item(0).data(Qt.ItemDataRole.AccessibleTextRole).endswith("4 of 12 embedded")
+    assert shown.list.lines[0].spoken.endswith("4 of 12 embedded")
     monkeypatch.setattr(extract, "embed", real)
     before = browsing.store.workspace.features["net"].vectors[:4].copy()
     shown.embed.click()
@@ -380,8 +380,9 @@ def test_pictures_left_out_are_listed_and_written(
     assert "1 picture left out" in shown.there.text() and shown.embed.text() == "Embed 1 face"
     assert shown.switch.button("skipped").isEnabled()
     shown.switch.button("skipped").click()
-    assert shown.left_out.list.count() == 1 and shown.left_out.list.item(0).text().startswith("01.png")
-    shown.left_out.list.itemActivated.emit(shown.left_out.list.item(0))
+    [line] = shown.left_out.list.lines
+    assert line.text.startswith("01.png")
+    shown.left_out.list.opened.emit(0)
     assert (
         browsing.store.workspace.faces.file_name(
             browsing.store.workspace.faces.row_of(browsing.store.workspace.selection.current)
@@ -487,7 +488,7 @@ def test_local_data_counts_and_deletes_vectors(embedded: MainWindow) -> None:
     dialog = LocalData(embedded.desk, embedded)
     texts = [dialog.rows.itemAt(i).widget().text() for i in range(dialog.rows.count())]
     at = texts.index("Vectors")
-    assert not texts[at + 1].startswith("0.0 kB") and str(folders.cache() / "features") in texts[at + 1]
+    assert texts[at + 1] != "0.0 kB" and texts[at + 2] == str(folders.cache() / "features")
     dialog.purge.click()
     assert not files(folders.cache() / "features") and not embedded.store.workspace.features
     assert page(embedded).embed.text() == "Embed 12 faces"
@@ -634,7 +635,7 @@ def test_what_is_not_embedded_cannot_be_chosen(embedded: MainWindow, net: Callab
 
 def test_sources_and_inspector(embedded: MainWindow, settle: Callable) -> None:
     rows = embedded.panel("sources").list
-    assert [rows.item(i).text() for i in range(rows.count())][:2] == ["tiny", "net"]
+    assert [line.text for line in rows.lines][:2] == ["tiny", "net"]
     embedded.stage.show_page("gallery")
     ids = embedded.store.workspace.shown_ids
     embedded.store.update(selection=Selection(ids=ids[:1], current=int(ids[0])))
@@ -652,7 +653,7 @@ def test_sources_and_inspector(embedded: MainWindow, settle: Callable) -> None:
     ]
     assert "right" in shown.near.accessibleDescription() or "wrong" in shown.near.accessibleDescription()
     embedded.grab()
-    rows.itemActivated.emit(rows.item(1))
+    rows.opened.emit(1)
     assert embedded.stage.word == "models"
 
 
@@ -677,9 +678,8 @@ def test_every_control_has_a_name_and_says_what_it_does(embedded: MainWindow, ne
     embedded.open_beside("models")
     settle(embedded)
     assert not nameless(embedded)
-    assert not [
-        rows.item(i).toolTip() for rows in (shown.list,) for i in range(rows.count()) if "<b>" in rows.item(i).toolTip()
-    ]
+    tips = [shown.list.model().index(i, 0).data(Qt.ItemDataRole.ToolTipRole) for i in range(len(shown.list.lines))]
+    assert tips and not [tip for tip in tips if "<b>" in tip]
 
 
 def test_the_keyboard_reaches_everything(browsing: MainWindow, net: Callable, settle: Callable) -> None:
@@ -705,7 +705,7 @@ def test_the_keyboard_reaches_everything(browsing: MainWindow, net: Callable, se
 def test_choosing_a_model_in_the_list(embedded: MainWindow, net: Callable, settle: Callable) -> None:
     shown = load(embedded, net("second", seed=2, kind="small_residual"), settle)
     assert shown.lead.text() == "Small, residual"
-    shown.list.setCurrentRow(0)
+    shown.list.go(0)
     assert embedded.store.workspace.model == "net" and shown.lead.text() == "Small, plain"
     assert shown.embed.text() == "All 12 faces are embedded"
 
@@ -817,9 +817,9 @@ def test_ways_of_feeding_are_tried_and_the_better_one_goes_into_the_card(
     page(embedded).feed.click()
     shown = dialog(FeedingTrial)
     settle(embedded)
-    names = [shown.table.item(i, 0).text() for i in range(shown.table.rowCount())]
+    names = [row[0].text for row in shown.table.model_.rows]
     assert names[0] == "as the card says" and "channels as BGR" in names
-    assert shown.table.columnCount() == 7, "with the score of the two selected faces"
+    assert len(shown.table.model_.columns) == 7, "with the score of the two selected faces"
     assert not shown.banner.isVisible(), "four people are too few to advise anything"
     assert not nameless(shown)
     shown.grab()
@@ -883,7 +883,7 @@ def test_a_picture_that_crashes_the_decoder_is_left_out_until_the_user_asks_for_
     assert browsing.store.workspace.embedded("net") == (11, 12)
     assert "1 picture crashes the decoder." in shown.notes.text()
     shown.switch.button("skipped").click()
-    assert shown.left_out.list.item(0).text() == f"{faces.file_name(5)}   crashed the decoder twice and was skipped"
+    assert shown.left_out.list.lines[0].text == f"{faces.file_name(5)}   crashed the decoder twice and was skipped"
     assert shown.left_out.again.isVisible()
     shown.left_out.again.click()
     settle(browsing)

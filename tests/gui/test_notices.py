@@ -21,7 +21,7 @@ def words(card) -> list[str]:
 
 def test_a_stated_failure(window: MainWindow) -> None:
     card = window.notices.error(InputError("x.bin is empty.", hint="Download it again."))
-    assert words(card) == ["x.bin is empty.", "Download it again."]
+    assert words(card) == ["x.bin is empty", "Download it again."]
     assert card.isVisible() and not card.findChildren(QPushButton), "no details, no buttons for them"
     assert card.accessibleName() == "x.bin is empty." and card.accessibleDescription() == "Download it again."
 
@@ -90,7 +90,7 @@ def test_notify_is_what_panels_use(window: MainWindow, settle: Callable) -> None
     window.jobs.submit(Request("Embed", full), then=lambda job: window.desk.notify(job.error, trace=job.trace) and None)
     settle(window)
     [card] = window.notices.cards
-    assert words(card)[:2] == ["The disk is full; 3 of 9 embeddings are kept.", "Free 30 MB and press Retry."]
+    assert words(card)[:2] == ["The disk is full; 3 of 9 embeddings are kept", "Free 30 MB and press Retry."]
     assert "Traceback" in card.details.toPlainText()
 
 

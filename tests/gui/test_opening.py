@@ -22,8 +22,7 @@ def recents(window: MainWindow) -> list[str]:
 
 
 def listed(window: MainWindow) -> list[str]:
-    rows = window.panel("sources").list
-    return [rows.item(i).text() for i in range(rows.count())]
+    return [line.text for line in window.panel("sources").list.lines]
 
 
 def test_a_folder_opens(window: MainWindow, make_gallery: Callable, tmp_path: Path, settle: Callable) -> None:
@@ -158,7 +157,7 @@ def test_recent_galleries_are_newest_first_and_once(
         settle(window)
     assert recents(window) == [str(roots[0]), str(roots[2]), str(roots[1])]
     assert listed(window) == ["g0", "g2", "g1"]
-    window.panel("sources").list.itemClicked.emit(window.panel("sources").list.item(1))
+    window.panel("sources").list.touched.emit(1)
     settle(window)
     assert window.store.workspace.faces.name == "g2"
 
@@ -254,6 +253,7 @@ def test_the_sample_gallery_opens_with_its_models_and_is_no_recent_one(
     assert recents(window) == []
     assert {one.path for one in workspace.models} == set(sample_models()) and all(one.fits for one in workspace.models)
     assert asked == ["old", "lce", "new", "plain", "residual", "universal", "divided", "undivided", "bct", "l2"]
+    assert [one.path.stem for one in workspace.models][:10] == asked, "listed in that order, whichever was read first"
     assert (workspace.model_a, workspace.model_b) == ("old", "lce")
     assert (workspace.ensemble.members, workspace.ensemble.target) == (("new", "plain", "residual"), "new")
     assert all(Path(file).is_file() for _, file in workspace.ensemble.files)
@@ -287,3 +287,21 @@ def test_a_test_of_templates_is_what_is_asked_for(window: MainWindow, tmp_path: 
     assert workspace.protocol.templates is not None and workspace.plan.protocol == workspace.protocol.name == "IJB-C"
     window.act("gallery.close")
     assert window.store.workspace.plan.protocol == "all pairs"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("net.pth", b"<html>404</html>", "net.pth is a web page (download failed?)"),
+        ("work.facelens", b"{", "work.facelens cannot be opened as a workspace"),
+        ("faces", b"", "faces is not a gallery that FaceLens knows"),
+    ],
+)
+def test_whatever_lies_there_is_taken_for_what_it_is(
+    browsing: MainWindow, settle: Callable, tmp_path: Path, name: str, body: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(body)
+    browsing.open_path(tmp_path / name)
+    settle(browsing)
+    [card] = browsing.notices.cards
+    assert card.accessibleName().rstrip(".") == said

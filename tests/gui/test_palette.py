@@ -17,9 +17,7 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 
 def shown(window: MainWindow) -> list:
-    card = window.palette_card
-    assert card.list.count() == len(card.entries)
-    return list(card.entries)
+    return [line.of for line in window.palette_card.list.lines]
 
 
 def press(key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
@@ -34,8 +32,11 @@ def test_every_action_is_there() -> None:
 def test_what_cannot_be_used_says_why_and_comes_after_what_can() -> None:
     found = entries("gallery", Workspace(), lambda id: "")
     assert found[0].target == "gallery.open" and not found[0].reason
-    reasons = [bool(entry.reason) for entry in found]
-    assert reasons == sorted(reasons)
+    called = [entry for entry in found if "gallery" in entry.text.lower()]
+    assert found[: len(called)] == called  # ahead of those that only speak of a gallery
+    for part in (called, found[len(called) :]):
+        reasons = [bool(entry.reason) for entry in part]
+        assert reasons == sorted(reasons)
     assert next(e for e in found if e.target == "gallery.close").reason.startswith("Needs a gallery.")
 
 
@@ -70,7 +71,7 @@ def test_arrows_choose(browsing: MainWindow) -> None:
         (Qt.Key.Key_Up, 0),
     ):
         press(key)
-        assert rows.currentRow() == row
+        assert rows.row == row
 
 
 def test_a_disabled_line_does_nothing(window: MainWindow) -> None:
@@ -116,10 +117,7 @@ def test_odd_words_are_searched_not_read_as_rules(browsing: MainWindow) -> None:
 
 def test_a_line_is_read_out_whole(window: MainWindow) -> None:
     window.act("palette.open")
-    said = [
-        window.palette_card.list.item(i).data(Qt.ItemDataRole.AccessibleTextRole)
-        for i in range(window.palette_card.list.count())
-    ]
+    said = [line.spoken for line in window.palette_card.list.lines]
     assert "Open gallery folder, Ctrl+O" in said
     assert "Close gallery, Needs a gallery. Open one first (Ctrl+O)." in said
 
@@ -147,3 +145,20 @@ def test_it_fits_the_window(browsing: MainWindow, pump: Callable) -> None:
     browsing.act("palette.open")
     pump()
     assert browsing.rect().contains(browsing.palette_card.geometry())
+
+
+def test_people_come_before_commands_that_only_speak_of_what_was_typed(browsing: MainWindow) -> None:
+    found = entries("chen", browsing.store.workspace, lambda id: "")
+    assert found[0].kind == "identity" and found[0].target == "Bo_Chen"
+    found = entries("di", browsing.store.workspace, lambda id: "")  # Di Eng, Cy Diaz
+    kinds = [entry.kind for entry in found]
+    spoken = [e.target for e in found[kinds.index("identity") :] if e.kind == "command"]
+    assert spoken and not any("di" in e.text.lower() for e in found if e.target in spoken)
+
+
+def test_people_and_pictures_show_a_face(browsing: MainWindow) -> None:
+    faces = browsing.store.workspace.faces
+    who, *_ = entries("chen", browsing.store.workspace, lambda id: "")
+    assert faces.identity.name(who.row) == "Bo_Chen"
+    picture = next(e for e in entries("02.png", browsing.store.workspace, lambda id: "") if e.kind == "picture")
+    assert int(faces.ids[picture.row]) == picture.target

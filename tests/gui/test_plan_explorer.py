@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from facelens.analyses import flow_picture
 from facelens.analyses.reranking import Explained
@@ -199,7 +200,7 @@ def test_keys_walk_patches_and_views(explorer: PlanExplorer) -> None:
     for mine in (True, True, False):
         asked = QKeyEvent(QEvent.Type.ShortcutOverride, KEYS.Key_Escape, Qt.KeyboardModifier.NoModifier)
         asked.ignore()
-        explorer.event(asked)
+        QApplication.sendEvent(explorer, asked)
         assert asked.isAccepted() == mine
         QTest.keyClick(explorer, KEYS.Key_Escape)
     assert explorer.current is None

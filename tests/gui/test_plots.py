@@ -680,3 +680,25 @@ def test_the_name_of_a_reference_lies_beside_the_curves(show: Any) -> None:
     spot = det._said["eer"]
     assert not spot.isEmpty() and not spot.intersects(det._corner)
     assert det._busy(spot, besides=det._drawn[0]) == 0
+
+
+def test_space_and_drag_pans_and_space_alone_picks(roc: Chart) -> None:
+    picked: list[object] = []
+    roc.picked.connect(lambda *mark: picked.append(mark))
+    view, start = roc.viewport(), roc._box().center().toPoint()
+    wheel = QWheelEvent(
+        QPointF(start), QPointF(view.mapToGlobal(start)), QPoint(), QPoint(0, 360),
+        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(view, wheel)
+    before = roc._view
+    QTest.keyPress(roc, Qt.Key.Key_Space)
+    QTest.mousePress(view, LEFT, pos=start)
+    QTest.mouseMove(view, start + QPoint(30, 0))
+    QTest.mouseRelease(view, LEFT, pos=start + QPoint(30, 0))
+    QTest.keyRelease(roc, Qt.Key.Key_Space)
+    assert roc._view[0] < before[0] and roc._view[1] - roc._view[0] == pytest.approx(before[1] - before[0])
+    assert not picked
+    QTest.keyClick(roc, Qt.Key.Key_Right)
+    QTest.keyClick(roc, Qt.Key.Key_Space)
+    assert len(picked) == 1

@@ -172,6 +172,25 @@ def test_colours_and_shapes_and_their_legend(shown: ProjectionPanel, desk: Desk,
     assert not shown.map._augmented.any() and shown.map._words(0) == [("blur", f"{faces.columns['blur'][0]:.3f}")]
 
 
+def test_colours_shapes_and_links_are_steps(shown: ProjectionPanel, desk: Desk, faces: FaceSet) -> None:
+    store, combo = desk.store, shown.legend.colour
+    combo.setCurrentIndex(combo.findData("role"))
+    combo.activated.emit(combo.currentIndex())
+    assert desk.workspace.looks.map_colour == shown.colour == "role"
+    assert desk.workspace.history.undo == "colour identity → role"
+    store.go(0)
+    assert shown.colour == "identity" and combo.currentData() == "identity"
+    assert (shown.shape, shown.augmented) == ("role", {"degraded"}), "as it was guessed"
+    shown.legend.shaped.emit("role", frozenset({"clear", "degraded"}))
+    assert desk.workspace.looks.map_shape == ("role", "clear", "degraded")
+    store.go(0)
+    assert shown.augmented == {"degraded"} and desk.workspace.looks.map_shape == ()
+    QTest.mouseClick(shown.controls.links, LEFT)
+    assert not desk.workspace.looks.nearest and not shown._linked
+    store.go(0)
+    assert shown._linked and shown.controls.links.isChecked()
+
+
 def test_how_unsure_a_part_is(shown: ProjectionPanel, desk: Desk, settle: Callable[..., None]) -> None:
     shown.colour_by(UNSURE)
     sure = desk.workspace.features["parts"].confidence
@@ -250,6 +269,22 @@ def test_keys_walk_and_zoom(shown: ProjectionPanel, desk: Desk) -> None:
     assert place._view != place._whole
     QTest.keyClick(place, Qt.Key.Key_F)
     assert place._view == place._whole
+
+
+def test_space_and_drag_pans_and_space_alone_selects(shown: ProjectionPanel, desk: Desk, faces: FaceSet) -> None:
+    QTest.keyClick(shown.map, Qt.Key.Key_Plus)
+    before, start = shown.map.camera, shown.map.rect().center()
+    QTest.keyPress(shown.map, Qt.Key.Key_Space)
+    QTest.mousePress(shown.map, LEFT, NONE, start)
+    QTest.mouseMove(shown.map, start + QPoint(20, 0))
+    QTest.mouseRelease(shown.map, LEFT, NONE, start + QPoint(20, 0))
+    QTest.keyRelease(shown.map, Qt.Key.Key_Space)
+    after = shown.map.camera
+    assert after.left < before.left and after.right - after.left == pytest.approx(before.right - before.left)
+    assert not len(desk.workspace.selection), "panning selects nobody"
+    shown.map._walk_to(0)
+    QTest.keyClick(shown.map, Qt.Key.Key_Space)
+    assert desk.workspace.selection.ids.tolist() == [int(faces.ids[0])]
 
 
 def test_empty_states_lead_on(

@@ -83,6 +83,7 @@ def test_who_moved_most_is_listed_and_selected(shown: ProjectionPanel, desk: Des
     assert set(faces.rows_of(desk.workspace.selection.ids).tolist()) == set(chosen.tolist())
     assert faces.row_of(desk.workspace.selection.current) == chosen[np.argmax(found.moved[chosen])]
     shown._on_groups("role")
+    assert shown.figure_view().groups == "role"
     assert sorted(shown.moved.name(i) for i in range(shown.moved.count)) == ["clear", "cover", "degraded"]
     shown.moved.setFocus()
     QTest.keyClick(shown.moved, Qt.Key.Key_Down)

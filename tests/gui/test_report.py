@@ -57,6 +57,31 @@ def test_export_report(studied: MainWindow, settle: Callable, tmp_path: Path, mo
     assert (tmp_path / f"{faces.name} report" / "mine.txt").read_text() == "stays"
 
 
+@pytest.mark.parametrize(("pseudonyms", "blur"), [(True, True), (True, False), (False, True)])
+def test_in_the_disguise_of_the_switches(
+    studied: MainWindow, settle: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pseudonyms: bool, blur: bool
+) -> None:
+    window = studied
+    faces = window.store.workspace.faces
+    assert faces is not None
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "out"))
+    window.desk.settle(pseudonyms=pseudonyms, blur=blur)
+    window.act("report.export")
+    settle(window)
+    [out] = (tmp_path / "out").iterdir()
+    assert out.name == ("gallery report" if pseudonyms else f"{faces.name} report")
+    twin = json.loads((out / "report.json").read_text())
+    assert twin["disguise"] == {"pseudonyms": pseudonyms, "blur": blur}
+    assert twin["sections"]["evaluation"]["reason"] is None and twin["sections"]["upgrade"]["reason"] is None
+    told = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    assert any(name in told for name in faces.identity.names) is not pseudonyms
+    assert bool(list(out.rglob("*.recipe.json"))) is not pseudonyms
+    [card] = window.notices.cards
+    said = card.accessibleName()
+    assert ("with pseudonyms" in said, "blurred faces" in said) == (pseudonyms, blur)
+
+
 def test_stopped_leaves_nothing(studied: MainWindow, settle: Callable, until: Callable, tmp_path: Path) -> None:
     window = studied
     reporting.write(window, tmp_path / "r")

@@ -52,7 +52,7 @@ def test_imported_scores_sort_filter_and_inspect(
     best = int(browsing.store.workspace.shown_ids[-1])
     browsing.store.update(selection=Selection(np.array([best]), best))
     rail = browsing.panel("inspector")._rails[0]
-    assert (rail.accessibleName(), rail.accessibleDescription()) == ("quality", "11.0 percentile 96")
+    assert (rail.accessibleName(), rail.accessibleDescription()) == ("quality", "11.00 percentile 96")
 
 
 def test_a_name_longer_than_the_list_is_wide_is_in_its_tip(

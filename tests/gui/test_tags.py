@@ -28,14 +28,15 @@ ALT, CTRL, NONE = (
 
 
 def rows(dock: TagsDock) -> dict[str, int]:
-    assert [dock.list.item(i).text() for i in range(dock.list.count())] == [one.text for one in dock.entries]
+    assert [line.text for line in dock.list.lines] == [one.text for one in dock.entries]
     return {one.text: len(one.ids) for one in dock.entries if one.name}
 
 
 def click(dock: TagsDock, text: str, modifiers: Qt.KeyboardModifier = NONE) -> None:
-    item = next(one for i in range(dock.list.count()) if (one := dock.list.item(i)).text() == text)
-    dock.list.scrollToItem(item)
-    spot = dock.list.visualItemRect(item).center()
+    row = next(row for row, line in enumerate(dock.list.lines) if line.text == text)
+    index = dock.list.model().index(row, 0)
+    dock.list.scrollTo(index)
+    spot = dock.list.visualRect(index).center()
     QTest.mouseClick(dock.list.viewport(), Qt.MouseButton.LeftButton, modifiers, spot)
 
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QDialogButtonBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
 
 from facelens.views import theme
+from facelens.views.main_window import MainWindow
+from facelens.views.panels import PANELS
 from facelens.views.theme import DARK, LIGHT, Theme
 
 INKS = ("text", "text2", "text3", "accent", "good", "bad", "warn", "A", "B")
@@ -74,6 +86,49 @@ def test_switching_tells_painted_views(qapp: QApplication) -> None:
     assert told == [LIGHT, DARK]
 
 
+def test_what_is_worn_is_not_put_on_again(qapp: QApplication) -> None:
+    told: list[Theme] = []
+    theme.apply(qapp, "light")
+    theme.themes.changed.connect(told.append)
+    try:
+        theme.apply(qapp, "light")
+        assert not told
+        qapp.setStyleSheet("")
+        theme.apply(qapp, "light")
+    finally:
+        theme.themes.changed.disconnect(told.append)
+    assert told == [LIGHT] and LIGHT.accent in qapp.styleSheet()
+
+
+def test_widgets_that_are_there_change_their_dress(qapp: QApplication) -> None:
+    label = QLabel("words")
+    label.setObjectName("quiet")
+    label.show()
+    for scheme, worn in (("light", LIGHT), ("dark", DARK), ("light", LIGHT)):
+        theme.apply(qapp, scheme)  # type: ignore[arg-type]
+        assert label.palette().color(QPalette.ColorRole.WindowText).name() == worn.text3
+    label.deleteLater()
+
+
+def test_a_page_that_was_hidden_changes_its_dress_when_it_is_shown(browsing: MainWindow, settle: Callable) -> None:
+    """Seen in every pixel, whether the theme changed before its eyes or not."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    words = [cls.word for cls in PANELS]
+    seen = {}
+    for before_its_eyes in (True, False):
+        for word in words:
+            browsing.stage.show_page(word if before_its_eyes else words[words.index(word) - 1])
+            settle(browsing)
+            theme.apply(app, "light")
+            browsing.stage.show_page(word)
+            settle(browsing)
+            seen[word, before_its_eyes] = browsing.stage.current.grab().toImage()
+            theme.apply(app, "dark")
+    assert not [word for word in words if seen[word, True] != seen[word, False]]
+    assert not theme.themes.undressed.intersection({browsing.stage.current})
+
+
 def test_system_follows_the_desktop(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> None:
     said = Qt.ColorScheme.Light
     hints = type(qapp.styleHints())
@@ -102,3 +157,21 @@ def test_surrogates_in_names_have_a_colour() -> None:
 def _dark_again(qapp: QApplication):
     yield
     theme.apply(qapp, "dark")
+
+
+def test_fields_and_buttons_of_a_form_are_of_one_height(qapp: QApplication) -> None:
+    theme.apply(qapp, "dark")
+    made: list[QWidget] = [QLineEdit(), QComboBox(), QSpinBox(), QPushButton("Save")]
+    for one in made:
+        one.ensurePolished()
+    assert {one.sizeHint().height() for one in made} == {26}
+
+
+def test_buttons_of_dialogs_have_no_icons_and_what_goes_on_is_at_the_right(qapp: QApplication) -> None:
+    theme.apply(qapp, "dark")
+    box = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+    box.show()
+    save, cancel = (box.button(getattr(QDialogButtonBox.StandardButton, name)) for name in ("Save", "Cancel"))
+    assert save.icon().isNull() and cancel.icon().isNull()
+    assert save.x() > cancel.x()
+    box.close()

@@ -95,13 +95,15 @@ def test_the_whole_tour_without_a_network_and_without_torch(
 
     expected = {f"{name}_light.png" for name, _ in STEPS}
     expected |= {"contact_sheet.png", "contact_sheet.svg", "contact_sheet.pdf", "selection.csv"}
-    # So few faces support no FAR, and then neither what members reach nor an order of models is known. No column is
-    # chosen, and no list of pairs is there.
+    # So few faces support no FAR, and then neither what members reach nor an order of models nor false matches are
+    # known. No column is chosen, and no list of pairs is there.
     without = {"breakdown", "pairs", "members", "sizes 1 to 1", "sizes 1 to N", "update", "sequence", *SWEPT}
+    without |= {"many pairs", "saliency", "errors"}  # nothing of them was asked for, but a list of errors was clicked
     pages = {"evaluation": CHARTS, "uncertainty": UNCERTAINTY, "confidence": CONFIDENCE, "learners": LEARNERS}
     pages |= {"match": MATCH, "upgrade": UPGRADE}
     for page, names in pages.items():
-        kept = {"table"} if page in ("learners", "upgrade") else set()  # SWEPT has one of that name
+        kept = {"table", "ranks"} if page in ("learners", "upgrade") else set()  # SWEPT has some of these names
+        kept |= {"errors"} if page == "evaluation" else set()
         expected |= {f"{page} {name}.png" for name in names if name not in without - kept}
     expected.add("refused.csv")
     assert {path.name for path in out.iterdir()} == expected

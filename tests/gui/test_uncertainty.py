@@ -353,6 +353,24 @@ def test_an_update_of_another_ensemble_is_not_shown(page: UncertaintyPanel, desk
     assert page.members.updates.model().rowCount() == 0
 
 
+def test_figures_compare_what_the_page_compares(page: UncertaintyPanel, desk: Desk) -> None:
+    assert (page.figure_view().against, page.figure_view().query) == ("", "")
+    page.compare_with("noise")
+    others = [name for name in desk.workspace.features if name != desk.workspace.resolved_ensemble.target]
+    page._on_query_model(others[-1])
+    settle(desk)
+    assert (page.figure_view().against, page.figure_view().query) == ("noise", others[-1])
+    page.scatter.setFocus()
+    assert page.figure_name() == "scatter"
+    page.show_below("identities")
+    page.identities.sort_by("person", ascending=False)
+    names = desk.workspace.faces.identity.names
+    assert page.figure_view().people[:2] == (names[-1], names[-2]) or len(page.figure_view().people) < len(names)
+    assert list(page.figure_view().people) == sorted(page.figure_view().people, reverse=True)
+    desk.store.update(excluded=desk.workspace.faces.ids[:1])
+    assert page.figure_view().query == "", "it was tried on another ensemble"
+
+
 def test_the_pairwise_form_is_the_same_in_another_unit(page: UncertaintyPanel, desk: Desk) -> None:
     before = desk.workspace.uncertainty
     page.controls.scored.emit("pairwise distance")

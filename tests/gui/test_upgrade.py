@@ -26,6 +26,7 @@ from facelens.images.faceset import FaceSet
 from facelens.progress import offer
 from facelens.session import questions
 from facelens.session.selection import Selection
+from facelens.views import theme
 from facelens.views.figure_sheet import FigureSheet
 from facelens.views.panel import Desk
 from facelens.views.panels.upgrade import LOW, UpgradePanel
@@ -217,6 +218,11 @@ def test_a_cell_lists_its_errors_and_they_are_the_selection(page: UpgradePanel, 
     assert listed.missed == round((1 - matrix.test("new", "old").verification.value) * 2 * matrix.genuine)
     assert set(desk.workspace.selection.ids.tolist()) == set(listed.first.tolist())
     assert f"{listed.missed:,} pairs missed" in page.flips.header.subtitle()
+    assert page.figure_view().tested == ("new", "old", "direct") and page.figure_held()["errors"] is listed
+    assert dict(page.figure_places())[page.cards] == "errors", "what is copied is what is listed"
+    page.which.button("pairs").click()
+    assert dict(page.figure_places())[page.cards] == "pairs"
+    page.which.button("errors").click()
     page.ask({"task": "1:N"})
     assert page.which.value() == "lost" and not page.which.offers("errors"), "those were of another test"
 
@@ -346,7 +352,9 @@ def test_faces_on_the_map_are_coloured_by_change_identity_or_way(page: UpgradePa
     assert page._colouring() is None
     choose(page.colour, "identity")
     assert page._colouring().title == "identity"
+    assert page.figure_view().on_map == "identity"
     choose(page.colour, "moved")
+    assert page.figure_view().on_map == "moved"
     assert page._colouring().numbers and "bright = moved farther" in page.upper.header.subtitle()
 
 
@@ -367,6 +375,16 @@ def test_only_the_tools_of_the_page_that_is_seen_are_in_its_header(page: Upgrade
     assert page.colour.isVisible() and not page.beside.isVisible()
     page.show_upper("people")
     assert page.beside.isVisible() and not page.colour.isVisible() and not page.map.switch.isVisible()
+
+
+def test_a_hidden_page_of_another_gallery_takes_a_new_theme(page: UpgradePanel, desk: Desk) -> None:
+    page.show_upper("people")
+    page.hide()
+    desk.store.update(faces=gallery(3, 2), features={}, selection=Selection())
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    for scheme in ("light", "dark"):
+        theme.apply(app, scheme)  # type: ignore[arg-type]
 
 
 # Room

@@ -233,7 +233,8 @@ def test_a_sequence_lists_neighbours_with_what_cannot_be_said(shown: Any, found:
 
 def test_the_line_of_the_backfill_is_moved_by_keys_and_says_what_it_reaches(shown: Any, found: Upgrade) -> None:
     view = shown(BackfillChart(), (456, 250))
-    view.show_backfill(found.backfill, FIVE, share=0.3)
+    view.show_backfill(found.backfill, FIVE, share=0.33)
+    assert view.chart._decision_text[0].startswith("30 % reaches"), "what is known, not what lies between"
     shares, orders, exports = heard(view.share), heard(view.order), heard(view.export_order)
     view.chart.setFocus()
     QTest.keyClick(view.chart, Qt.Key.Key_Right)

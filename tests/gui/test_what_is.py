@@ -124,7 +124,7 @@ def test_more_leads_to_the_section(browsing: MainWindow, pump: Callable) -> None
     pump()
     book = browsing.commands.guide
     assert book.isVisible() and book.page == "workspace"
-    assert book.rows[book.list.currentRow()].anchor == "filter" and browsing.what.shown is None
+    assert book.rows[book.list.row].anchor == "filter" and browsing.what.shown is None
 
 
 def test_the_guides_key_opens_what_the_card_says(browsing: MainWindow, pump: Callable) -> None:
@@ -132,7 +132,7 @@ def test_the_guides_key_opens_what_the_card_says(browsing: MainWindow, pump: Cal
     click(browsing.panel("gallery").group)
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_F1)
     pump()
-    assert browsing.commands.guide.rows[browsing.commands.guide.list.currentRow()].anchor == "group"
+    assert browsing.commands.guide.rows[browsing.commands.guide.list.row].anchor == "group"
 
 
 def test_a_card_lies_inside_the_window(browsing: MainWindow) -> None:

@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMessageBox, QToolButton
 
 from facelens.session.jobs import Request, State
 from facelens.session.selection import Selection
@@ -76,6 +76,10 @@ def test_status_bar_counts(browsing: MainWindow) -> None:
     assert browsing.windowTitle().startswith("tiny")
     browsing.act("gallery.close")
     assert browsing.selected.text() == "No gallery" and browsing.windowTitle() == "FaceLens"
+    assert not browsing.about_rule.isVisible(), "no line before nothing"
+    browsing.statusBar().showMessage("Done")
+    browsing.statusBar().clearMessage()
+    assert browsing.selected.isVisible() and not browsing.about_rule.isVisible()
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -174,7 +178,7 @@ def test_a_page_opens_beside_and_dies_when_closed(browsing: MainWindow, pump: Ca
     browsing.open_beside("doctor")
     dock = browsing.findChild(Dock, "beside-doctor")
     panel = dock.widget()
-    assert panel.isVisible() and panel.list.count() == len(browsing.store.workspace.diagnosis.findings)
+    assert panel.isVisible() and len(panel.list.lines) == len(browsing.store.workspace.diagnosis.findings)
     browsing.open_beside("doctor")
     assert len(browsing.findChildren(Dock, "beside-doctor")) == 1
     assert panel in browsing.regions()
@@ -428,3 +432,25 @@ def test_the_toolbar_shows_whole_words_at_any_width(
         window.switch.button.menu().actions()[1].trigger()
         assert window.layout_name == "match" and window.switch.button.text().strip() == "Match"
         assert "Match" in window.switch.button.toolTip()
+
+
+def test_all_pages_have_a_tab_that_can_be_read_in_a_smaller_window_too(open_window: Callable, pump: Callable) -> None:
+    window = open_window(size=(1280, 720))
+    for width in (1280, 1440, 1280):
+        window.resize(width, 720)
+        pump(0.05)
+        tabs = window.stage.tabs
+        last = tabs.tabRect(tabs.count() - 1)
+        assert last.right() < tabs.width() and tabs.width() <= window.stage.width()  # so none has to be scrolled to
+        for place in range(tabs.count()):
+            assert tabs.tabRect(place).width() >= tabs.fontMetrics().horizontalAdvance(tabs.tabText(place)) + 8
+
+
+def test_the_tasks_of_the_first_page_lead_to_pages_that_say_what_they_need(window: MainWindow, pump: Callable) -> None:
+    welcome = window.panel("gallery").welcome
+    for task in [one for one in welcome.findChildren(QToolButton) if one.objectName() == "task"]:
+        window.stage.show_page("gallery")
+        task.click()
+        pump(0.05)
+        assert window.stage.word != "gallery"
+        assert window.stage.current.empty.isVisible() and window.stage.current.open.isVisible()

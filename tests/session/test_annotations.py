@@ -180,11 +180,20 @@ def test_subsets_keep_order_names_and_strangers(faces: FaceSet) -> None:
         ('note ~ "smith"', [7]),
         ("subset = mine or subset = other", [0, 11]),
         ("has(flag) and not has(tag)", [0]),
+        ("flag != rejected", [0, 1, 5, 6, 7, 8, 9, 10, 11]),
+        ("tag != blurry", [0, 4, 5, 6, 7, 8, 9, 10, 11]),
+        ("subset != mine", list(range(1, 12))),
     ],
 )
 def test_filters(text: str, places: list[int], said: Annotations, faces: FaceSet) -> None:
     named = subsets.put(subsets.put(Subsets(), "mine", faces.ids[:1]), "other", faces.ids[11:])
     assert np.flatnonzero(filters.parse(text).rows(marked(faces, said, named))).tolist() == places
+
+
+def test_a_flag_that_there_is_not_is_said(said: Annotations, faces: FaceSet) -> None:
+    with pytest.raises(filters.FilterError) as caught:
+        filters.parse("flag = reject").rows(marked(faces, said, Subsets()))
+    assert str(caught.value) == "flag is never reject. It is flagged or rejected, or missing."
 
 
 def test_words_are_offered(said: Annotations, faces: FaceSet) -> None:

@@ -10,7 +10,7 @@ import shutil
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,9 +26,10 @@ from facelens.images import builder, readers
 from facelens.images.disguise import Guise
 from facelens.images.faceset import FaceSet, Labels
 from facelens.images.protocol import Protocol
-from facelens.session import annotations, archive, collecting, gathering, shelf, subsets, tasks
+from facelens.session import annotations, archive, collecting, shelf, subsets, tasks
 from facelens.session.archive import Archive, Gallery, Model, Place, Table, Vectors
 from facelens.session.collecting import Choice, Collection, collect
+from facelens.session.looks import Looks
 from facelens.session.selection import Selection
 from facelens.session.workspace import Arrangement, Workspace
 
@@ -87,6 +88,7 @@ def made(gallery: Path, tmp_path: Path) -> Collection:
     fields = {
         "plan": Plan(protocol=f"{MARK} pairs.txt"),
         "arrangement": Arrangement(f'identity ~ "{MARK}"', "yaw", True, "split"),
+        "looks": Looks(counts="log", map_shape=("split", MARK)),
         "ensemble": EnsemblePlan(members=("a/net",), files=transforms, fitted_on=f"path ~ {MARK}"),
         "upgrade_plan": UpgradePlan(old="a/net", new="there", fitted_on=f"path ~ {MARK}"),
         "model_a": "a/net",
@@ -108,6 +110,17 @@ def made(gallery: Path, tmp_path: Path) -> Collection:
     )
 
 
+class Gathered(NamedTuple):
+    """What a file gives, and what is said about the rest."""
+
+    collection: Collection
+    notes: tuple[str, ...]
+
+
+def gathered(path: Path, cache: Path, *, trusted: bool = False) -> Gathered:
+    return Gathered(*Collection.of_file(archive.read(path), root=cache, trusted=trusted))
+
+
 def unzipped(path: Path, into: Path) -> Path:
     with zipfile.ZipFile(path) as found:
         assert found.testzip() is None
@@ -127,7 +140,7 @@ def test_what_is_collected_is_read_again(
     done = collect(given, tmp_path / "out.zip", Choice(pictures, True, guise=guise))
     there = unzipped(tmp_path / "out.zip", tmp_path / "there")
     monkeypatch.setenv("FACELENS_HOME", str(tmp_path / "another home"))
-    again = gathering.gather(there / "workspace.facelens", cache=tmp_path / "no cache")
+    again = gathered(there / "workspace.facelens", tmp_path / "no cache")
     assert again.notes == ()
     found: Any = again.collection
     faces: Any = found.faces
@@ -207,6 +220,7 @@ def test_under_pseudonyms_it_names_nobody(gallery: Path, tmp_path: Path, picture
             "models/a_net.safetensors": b"weights " * 1000, "models/transform 1.safetensors": b"a transform",
         }  # fmt: skip
         told = json.loads(found.read("workspace.facelens"))
+        assert told["state"]["looks"]["map_shape"] == [] and told["state"]["looks"]["counts"] == "log"
         assert told["state"]["arrangement"] == {"filter": "", "sort": "yaw", "descending": True, "group": "split"}
         assert told["state"]["ensemble"]["files"] == [["a/net", {"inside": "models/transform 1.safetensors"}]]
         assert told["saved"] == "" and told["galleries"][0]["place"] == {"inside": "gallery/manifest.csv"}
@@ -250,7 +264,7 @@ def test_names_as_they_are_but_such_that_every_system_has_them(tmp_path: Path) -
     faces = FaceSet.build("my/gallery", root, paths=names, identities=["a", "a", "b", "=c", "'=d"])
     done = collect(Collection(faces), tmp_path / "o.zip", Choice("thumbnails", False))
     there = unzipped(tmp_path / "o.zip", tmp_path / "there")
-    again = gathering.gather(there / "workspace.facelens", cache=tmp_path).collection.faces
+    again = gathered(there / "workspace.facelens", tmp_path).collection.faces
     assert again.name == "my_gallery" and sorted(again.identity.names) == ["'=d", "=c", "a", "b"]
     assert len(again) == 5 and "4 pictures have other names" in " ".join(done.said)
 
@@ -265,7 +279,7 @@ def test_queries_come_along(gallery: Path, tmp_path: Path) -> None:
     given = replace(given, queries=queries, query=int(queries.ids[1]))
     collect(given, tmp_path / "o.zip", Choice(guise=KEY))
     there = unzipped(tmp_path / "o.zip", tmp_path / "there")
-    found = gathering.gather(there / "workspace.facelens", cache=tmp_path)
+    found = gathered(there / "workspace.facelens", tmp_path)
     asked, faces = found.collection.queries, found.collection.faces
     assert found.notes == () and asked is not None and len(asked) == 3 and asked.root == there / "queries"
     assert len({*asked.identity.names} & {*faces.identity.names}) == 2, "the same people have the same pseudonyms"
@@ -356,7 +370,7 @@ def test_collect_from_the_command_line(saved: Path, tmp_path: Path, capsys: pyte
     told = capsys.readouterr().out
     assert "22 faces of 6 people." in told and "Vectors of 1 model." in told and MARK not in told
     there = unzipped(out, tmp_path / "there")
-    found = gathering.gather(there / "workspace.facelens", cache=tmp_path / "none").collection
+    found = gathered(there / "workspace.facelens", tmp_path / "none").collection
     assert len(found.faces) == 22 and len(found.features["net"]) == 22 and len(found.annotations.flags) == 3
     # What was unzipped can be collected again.
     assert main(["collect", str(there / "workspace.facelens"), "--out", str(tmp_path / "b.zip"), "--vectors"]) == 0
@@ -378,21 +392,21 @@ def test_a_file_that_points_elsewhere_collects_nothing_of_it(saved: Path, tmp_pa
     strange.parent.mkdir()
     archive.write(outside, strange)
     with pytest.raises(InputError, match="lies outside the folder"):
-        gathering.gather(strange, cache=tmp_path)
+        gathered(strange, tmp_path)
     assert main(["collect", str(strange), "--out", str(tmp_path / "o.zip")]) == 1
     assert not (tmp_path / "o.zip").exists()
     (strange.parent / "link").symlink_to(private)
     archive.write(replace(found, galleries=(Gallery(Place(strange.parent / "link")),)), strange)
     with pytest.raises(InputError, match="lies outside the folder"):
-        gathering.gather(strange, cache=tmp_path)
+        gathered(strange, tmp_path)
     root = {"root": str(private), "path": "path"}
     (strange.parent / "list.csv").write_text("path,identity\nmine.png,Ann\n")
     archive.write(replace(found, galleries=(Gallery(Place(strange.parent / "list.csv"), "manifest", root),)), strange)
     with pytest.raises(InputError, match="lies outside the folder"):
-        gathering.gather(strange, cache=tmp_path)
+        gathered(strange, tmp_path)
     shelf.trust([private])  # once it was opened in the window, it may be
     archive.write(outside, strange)
-    assert len(gathering.gather(strange, cache=tmp_path).collection.faces) == 1
+    assert len(gathered(strange, tmp_path).collection.faces) == 1
 
 
 def test_models_vectors_tables_and_queries_from_elsewhere_stay_there(saved: Path, tmp_path: Path) -> None:
@@ -415,10 +429,10 @@ def test_models_vectors_tables_and_queries_from_elsewhere_stay_there(saved: Path
         ),
         saved,
     )
-    gathered = gathering.gather(saved, cache=tmp_path / "none")
-    given = gathered.collection
+    opened = gathered(saved, tmp_path / "none")
+    given = opened.collection
     assert (given.models, given.queries, given.features, given.fields["ensemble"].files) == ((), None, {}, ())
-    assert len(gathered.notes) == 4 and all("lies outside" in note for note in gathered.notes)
+    assert len(opened.notes) == 3 and all("lies outside" in note for note in opened.notes)
     collect(given, tmp_path / "o.zip", Choice(models=True))
     with zipfile.ZipFile(tmp_path / "o.zip") as zipped:
         assert not [name for name in zipped.namelist() if name.startswith(("models", "queries", "vectors"))]
@@ -428,7 +442,7 @@ def test_a_name_of_a_store_in_a_file_brings_nothing(saved: Path, tmp_path: Path)
     """Vectors are found by the gallery and the model, not by what a file says their folder is called."""
     key = next(one.name for one in (tmp_path / "cache").iterdir())
     archive.write(replace(archive.read(saved), models=(), stores={"net": key}), saved)
-    assert gathering.gather(saved, cache=tmp_path / "cache").collection.features == {}
+    assert gathered(saved, tmp_path / "cache").collection.features == {}
 
 
 def test_hostile_vectors_of_a_file_are_refused(saved: Path, tmp_path: Path) -> None:
@@ -444,8 +458,8 @@ def test_hostile_vectors_of_a_file_are_refused(saved: Path, tmp_path: Path) -> N
     files = ("wide", "sure", "objects", "torn", "missing")
     vectors = tuple(Vectors(Place(folder / f"{name}.npz"), card.changed(name=name)) for name in files)
     archive.write(replace(found, models=(), vectors=vectors), saved)
-    gathered = gathering.gather(saved, cache=tmp_path / "none")
-    assert gathered.collection.features == {} and len(gathered.notes) == 5
+    opened = gathered(saved, tmp_path / "none")
+    assert opened.collection.features == {} and len(opened.notes) == 5
     told = json.loads(saved.read_text())
     for bad in ({"place": {"inside": "../x.npz"}}, {"card": {"architecture": 3}}, {"weights": "zz"}, {"place": {}}):
         saved.write_text(json.dumps({**told, "vectors": [{**told["vectors"][0], **bad}]}))

@@ -16,6 +16,7 @@ from facelens.analyses.evaluation import Evaluation
 from facelens.analyses.plan import ProjectionPlan
 from facelens.errors import InputError
 from facelens.figures.sheet import Paper
+from facelens.images.disguise import Guise
 from facelens.session import drawing, figure_recipe, questions, shelf, training
 from facelens.session.depicting import DEPICTED, View, against_of, alone_of, depict
 from facelens.session.figure_recipe import recipe_of
@@ -25,6 +26,7 @@ from tests.session.test_training import folder
 
 NAMES = {
     "gallery": drawing.GALLERY,
+    "doctor": drawing.DOCTOR,
     "evaluation": drawing.CHARTS,
     "uncertainty": drawing.UNCERTAINTY,
     "confidence": drawing.CONFIDENCE,
@@ -85,6 +87,15 @@ def test_a_training_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytes
     capsys.readouterr()
 
 
+def test_a_training_is_drawn_in_disguise(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run")
+    given = {"which": ("curves",), "view": View(run=str(run))}
+    [plain] = depict(Workspace(), "training", tmp_path / "p.svg", **given)
+    [hidden] = depict(Workspace(), "training", tmp_path / "h.svg", **given, guise=Guise(pseudonyms=True, blur=True))
+    assert "my gallery" in plain.read_text()
+    assert "my gallery" not in hidden.read_text() and "on gallery" in hidden.read_text()
+
+
 def test_a_recipe_from_elsewhere_opens_no_folder_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = trained(tmp_path / "private" / "run")
     (tmp_path / "figures").mkdir()
@@ -93,7 +104,7 @@ def test_a_recipe_from_elsewhere_opens_no_folder_by_itself(tmp_path: Path, capsy
     assert json.loads(recipe.read_text())["figure"]["view"]["run"] == str(run)
     out = ["--out", str(tmp_path / "x.svg")]
     assert main(["render", str(recipe), *out]) == 1
-    assert "was never opened on this computer" in capsys.readouterr().err and not (tmp_path / "x.svg").exists()
+    assert "nothing there was opened here before" in capsys.readouterr().err and not (tmp_path / "x.svg").exists()
     assert main(["render", str(recipe), *out, "--trust"]) == 0
     shelf.trust([run])
     assert main(["render", str(recipe), *out]) == 0
@@ -122,7 +133,16 @@ def test_an_evaluation_is_drawn_without_its_scores(both: tuple[World, Evaluation
     assert evaluation.a.scores is None and evaluation.b.scores is None
     made = drawing.draw_charts(tmp_path / "e.svg", evaluation, **named)
     names = {path.stem.removeprefix("e ") for path in made}
-    assert {"confusable", "retrieval", "roc", "breakdown"} <= names
+    assert {"confusable", "retrieval", "roc", "breakdown", "summary", "rates", "queries"} <= names
+    said = (tmp_path / "e summary.svg").read_text()
+    v, old = found.b.verification, found.a.verification
+    assert f">{v.eer.text(4)}<" in said and f">{old.auc.text(4)}<" in said
+    assert f">{found.paired.eer.text(4, sign=True)}<" in said and "–: not compared" in said
+    worst, queries = (tmp_path / "e queries.svg").read_text(), found.b.retrieval.queries
+    first = world.faces.label(world.faces.row_of(int(queries.query[queries.worst("MAP@R")[0]])))
+    assert f">{first}<" in worst and "worst first, by MAP@R" in worst
+    rates = (tmp_path / "e rates.svg").read_text()
+    assert all(f">{one.text(4)}<" in rates for _, one in found.b.identification.ranks if one.defined)
 
 
 def test_the_score_that_stands_beside_the_variance(both: tuple[World, Evaluation]) -> None:

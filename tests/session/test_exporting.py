@@ -183,7 +183,7 @@ def test_a_workspace_leads_nowhere_else(saved: Path, seen: World, capsys: pytest
     shelf.trust([seen.gallery])
     assert main(words) == 0
     shutil.rmtree(seen.cache)
-    assert main(words) == 1 and "not in the cache any more" in capsys.readouterr().err
+    assert main(words) == 1 and "not on this computer any more" in capsys.readouterr().err
 
 
 def test_all_with_all_by_principal_components(monkeypatch: pytest.MonkeyPatch) -> None:

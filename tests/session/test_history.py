@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from facelens.analyses.plan import MatchPlan, UpgradePlan
+from facelens.analyses.plan import CURRENT, MatchPlan, Plan, ProjectionPlan, UpgradePlan
 from facelens.images.faceset import FaceSet
 from facelens.session import history, identities, subsets
 from facelens.session.annotations import Annotations, rated
@@ -183,7 +183,7 @@ def test_an_upgrade_is_told_and_does_without_a_model_that_is_gone(store: Told) -
         store.update(upgrade_plan=UpgradePlan(old="a", new="b"))
     store.update(upgrade_plan=replace(store.workspace.upgrade_plan, old="c"))
     store.later().update(upgrade_plan=replace(store.workspace.upgrade_plan, far=1e-2))
-    assert store.labels == ["old model a → c", "FAR 1e-3 → 0.01"]
+    assert store.labels == ["old model a → c", "FAR 1e-3 → 1e-2"]
     assert {step.place for step in store.workspace.history.steps} == {"Upgrade"}
     assert store.go(0) == ("a",) and store.workspace.upgrade_plan == UpgradePlan(old="c", new="b")
 
@@ -238,3 +238,19 @@ def test_every_undoable_field_can_be_told(store: Told, name: str) -> None:
     assert len(store.labels) == 1 and store.labels[0]
     store.go(0)
     assert history.same(getattr(store.workspace, name), old)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"projection_plan": ProjectionPlan(part=CURRENT)}, "part all parts → the current one"),
+        ({"projection_plan": ProjectionPlan(part=2)}, "part all parts → 3"),
+        ({"projection_plan": ProjectionPlan(method="tsne")}, "method UMAP → t-SNE"),
+        ({"plan": Plan(r_mode="paper", nmi_mean="")}, "rule of R the others → the query too"),
+        ({"upgrade_plan": UpgradePlan(far=1e-2)}, "FAR 1e-3 → 1e-2"),
+        ({"match_plan": MatchPlan(weights="sc similarity")}, "weighting uniform → SC sim"),
+    ],
+)
+def test_steps_speak_as_the_screen_does(store: Told, changes: dict[str, object], said: str) -> None:
+    store.update(**changes)
+    assert store.labels == [said]

@@ -122,7 +122,7 @@ def test_what_is_no_workspace_is_one_sentence(name: str, tmp_path: Path, capsys:
 
 def test_a_stranger_opens_nothing_by_himself(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(saved), "--out", str(tmp_path / "r")]) == 1
-    assert "was never opened on this computer" in capsys.readouterr().err and not (tmp_path / "r").exists()
+    assert "nothing there was opened here before" in capsys.readouterr().err and not (tmp_path / "r").exists()
 
 
 def test_wrong_words_are_told_before_anything_is_opened(

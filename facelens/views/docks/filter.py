@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QVBoxLayout, QWidge
 from facelens.session import filters
 from facelens.session.keys import hint
 from facelens.views import icons
-from facelens.views.controls import Chip, FlowLayout, plain_tip
+from facelens.views.controls import Chip, FlowLayout, dress_offers, plain_tip
 from facelens.views.panel import Desk, Panel
 from facelens.views.shortcuts import tipped
 from facelens.words import tr
@@ -42,7 +42,7 @@ class FilterDock(Panel):
         tipped(self.line, _tip)
         self.line.addAction(icons.icon("filter", colour="accent"), QLineEdit.ActionPosition.LeadingPosition)
         self.words = QStringListModel(self)
-        self.completer = QCompleter(self.words, self)
+        self.completer = dress_offers(QCompleter(self.words, self))
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.completer.setWidget(self.line)
         self.completer.activated.connect(self._on_completed)

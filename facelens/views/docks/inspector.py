@@ -32,6 +32,8 @@ from facelens.views.tagging import FaceMarks
 from facelens.words import escaped, number, tr
 
 FACE, STRIP, FEW = 184, 5, 6
+LEAST = 240  # px; less would cut the face and its numbers off
+SHARP = (48, 96, 160)  # px of the small faces; as many as they take on the screen
 AT_ONCE = 20_000_000  # floats that are compared without a job
 _FILE = ("width", "height", "channels", "bytes")  # shown under File, not as scores
 
@@ -116,13 +118,15 @@ class Strip(QWidget):
         faces, look = self.desk.workspace.faces, theme.current()
         painter = QPainter(self)
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
+        sharp = self._box(0).width() * self.devicePixelRatioF()
+        pixels = next((size for size in SHARP if size >= sharp), SHARP[-1])  # a dock that is resized asks for few sizes
         for i, row in enumerate(self.rows[:STRIP]):
             box = self._box(i)
             path = QPainterPath()
             path.addRoundedRect(box, 3, 3)
             painter.save()
             painter.setClipPath(path)
-            pixmap = self.desk.thumbnails.get(faces, int(row), 48) if faces is not None else None
+            pixmap = self.desk.thumbnails.get(faces, int(row), pixels) if faces is not None else None
             if pixmap is None:
                 painter.fillRect(box, look.q("raised"))
             else:
@@ -261,14 +265,18 @@ class InspectorDock(Panel):
         outer.addWidget(self.area)
         outer.addWidget(self.empty)
         desk.thumbnails.ready.connect(self._on_ready)
+        self.setMinimumWidth(LEAST)
         self._row: int | None = None
         self._rails: list[Rail] = []
         self._all_scores = False
 
     def subtitle(self) -> str:
-        """For the header: "1 of 6 selected"."""
-        n = len(self.desk.workspace.selection)
-        return tr("1 of {n} selected", n=n) if n > 1 else ""
+        """For the header: "1 of 6 selected", or "6 selected" while none of them is looked at."""
+        selection = self.desk.workspace.selection
+        n = len(selection)
+        if n <= 1:
+            return ""
+        return tr("1 of {n} selected", n=n) if selection.current is not None else tr("{n} selected", n=n)
 
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
@@ -293,7 +301,8 @@ class InspectorDock(Panel):
     def _show_picture(self) -> None:
         faces = self.desk.workspace.faces
         if faces is not None and self._row is not None:
-            self.picture.pixmap = self.desk.thumbnails.get(faces, self._row, 224)
+            pixels = round(224 * self.devicePixelRatioF())
+            self.picture.pixmap = self.desk.thumbnails.get(faces, self._row, pixels)
             self.picture.setAccessibleDescription(faces.label(self._row))
             self.picture.update()
 
@@ -388,10 +397,9 @@ class InspectorDock(Panel):
     def _show_strip(self, faces: FaceSet, row: int) -> None:
         code = int(faces.identity.codes[row])
         rows = np.flatnonzero(faces.identity.codes == code) if code >= 0 else np.zeros(0, np.int64)
-        total = len(rows)
-        rows = rows[rows != row]
         if len(self.desk.workspace.excluded) and len(rows):
             rows = rows[~np.isin(faces.ids[rows], self.desk.workspace.excluded)]
+        total, rows = len(rows), rows[rows != row]
         self.strip.rows = rows
         self.strip.update()
         for part in (self.strip_head, self.strip):

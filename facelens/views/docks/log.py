@@ -25,6 +25,7 @@ class LogDock(Panel):
         super().__init__(desk, parent)
         self.lines = QPlainTextEdit()
         self.lines.setObjectName("mono")
+        self.lines.setProperty("bare", True)  # it fills its place: no box in a box
         self.lines.setReadOnly(True)
         self.lines.setMaximumBlockCount(2_000)
         self.lines.setFont(theme.font(10, mono=True))

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPoint, QRectF, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QInputDialog,
-    QListWidget,
-    QListWidgetItem,
     QMenu,
     QStyle,
     QStyledItemDelegate,
@@ -36,6 +34,7 @@ from facelens.session.subsets import dropped, put, renamed
 from facelens.views import icons, theme
 from facelens.views.combining import CombineSubsets
 from facelens.views.controls import draw_text, tool_button
+from facelens.views.lines import Line, Lines
 from facelens.views.panel import Desk, Panel
 from facelens.views.tagging import TagLine, put_tags
 from facelens.words import escaped, plural, tr
@@ -71,6 +70,13 @@ def entries(desk: Desk) -> list[Entry]:
     return [one for (kind, title), rows in groups.items() if rows for one in (Entry(kind, "", title, none), *rows)]
 
 
+def _line(entry: Entry) -> Line:
+    if not entry.name:
+        return Line(entry.text, entry, able=False)
+    spoken = tr("rated {n}", n=entry.name) if entry.kind == RATING else entry.text
+    return Line(entry.text, entry, spoken=f"{spoken}, {plural(len(entry.ids), '{n} face', '{n} faces')}")
+
+
 class _Row(QStyledItemDelegate):
     """Mark, name, count; a heading is bold."""
 
@@ -79,10 +85,10 @@ class _Row(QStyledItemDelegate):
         self.dock = dock
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
-        return QSize(100, ROW if self.dock.entries[index.row()].name else HEAD)
+        return QSize(100, ROW if self.dock.list.lines[index.row()].able else HEAD)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
-        entry = self.dock.entries[index.row()]
+        entry: Entry = self.dock.list.lines[index.row()].of
         look, box = theme.current(), QRectF(option.rect)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -112,20 +118,18 @@ class _Row(QStyledItemDelegate):
         painter.restore()
 
 
-class _List(QListWidget):
+class _List(Lines):
     """Keys do what the mouse does: Enter shows, Del deletes, F2 renames."""
 
     def __init__(self, dock: TagsDock) -> None:
         super().__init__(dock)
         self.dock = dock
-        self.setMouseTracking(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(dock.show_menu)
 
     def entry(self) -> Entry | None:
         """The row the keyboard is on."""
-        return self.dock.entry_at(self.currentRow())
+        return self.dock.entry_at(self.row)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         entry = self.dock.entry_at(self.indexAt(event.position().toPoint()).row())
@@ -153,7 +157,6 @@ class TagsDock(Panel):
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         self.chosen: frozenset[tuple[str, str]] = frozenset()  # rows that the filter chooses
-        self.entries: list[Entry] = []  # row by row; none lies in the list itself, see Palette
         self.line = TagLine(tr("Tags the selected faces, or the current one; several tags with commas."))
         self.line.setAccessibleName(tr("Tag the selected faces"))
         self.line.entered.connect(self._on_entered)
@@ -188,7 +191,7 @@ class TagsDock(Panel):
         column.addLayout(top)
         column.addWidget(self.list, 1)
         column.addLayout(foot)
-        self.list.currentRowChanged.connect(lambda _: self._enable())
+        self.list.moved.connect(lambda _: self._enable())
         self.setMinimumHeight(120)
 
     def sizeHint(self) -> QSize:
@@ -219,31 +222,21 @@ class TagsDock(Panel):
         self._enable()
 
     def _fill(self) -> None:
-        at = self.list.currentRow()
-        kept = self.list.entry()
+        at, kept = self.list.row, self.list.entry()
         shown = entries(self.desk) if self.desk.workspace.faces is not None else []
-        with QSignalBlocker(self.list):  # rows and entries belong together only when all are there
-            self.list.clear()
-            self.entries[:] = shown
-            self._add(shown)
         if kept is not None:
             same = [i for i, one in enumerate(shown) if (one.kind, one.name) == (kept.kind, kept.name)]
-            self.list.setCurrentRow(same[0] if same else min(at, len(shown) - 1))
+            at = same[0] if same else min(at, len(shown) - 1)
+        self.list.fill([_line(entry) for entry in shown], row=at)
 
-    def _add(self, shown: list[Entry]) -> None:
-        for entry in shown:
-            item = QListWidgetItem(entry.text)
-            if entry.name:
-                spoken = tr("rated {n}", n=entry.name) if entry.kind == RATING else entry.text
-                count = plural(len(entry.ids), "{n} face", "{n} faces")
-                item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{spoken}, {count}")
-            else:
-                item.setFlags(Qt.ItemFlag.NoItemFlags)
-            self.list.addItem(item)
+    @property
+    def entries(self) -> list[Entry]:
+        """What is listed, row by row."""
+        return [line.of for line in self.list.lines]
 
     def entry_at(self, row: int) -> Entry | None:
         """What a row stands for; None for headings and beyond the list."""
-        found = self.entries[row] if 0 <= row < len(self.entries) else None
+        found: Entry | None = self.list.lines[row].of if 0 <= row < len(self.list.lines) else None
         return found if found is not None and found.name else None
 
     def _enable(self) -> None:

@@ -7,6 +7,7 @@ or the two faces that were looked at last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from facelens.views.asking import Asking
 from facelens.views.controls import Banner, EmptyState, label
 from facelens.views.court import Court
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
+from facelens.views.looking import Look, look
 from facelens.views.panel import Desk, Panel
 from facelens.views.part_controls import PartControls
 from facelens.views.results import AT_ONCE
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from facelens.analyses.universal import Study
 
 NARROW = 900  # px; under it the three views of the top row lie below each other
-BESIDE, STACKED = 560, 1300  # px; least height of the page
+BESIDE, STACKED = 520, 1300  # px; least height of the page
 
 
 class ConfidencePanel(Panel):
@@ -103,16 +105,26 @@ class ConfidencePanel(Panel):
         self.notes = label(name="cap", wrap=True)
         self.notes.setContentsMargins(12, 4, 12, 4)
         self.matrix = PartMatrix(desk)
+        matrix = self.matrix
+        for order in (
+            Look(desk, matrix, "faces_order", lambda: matrix.faces_order, matrix.take_faces_order),
+            Look(desk, matrix, "parts_order", lambda: matrix.parts_order, matrix.take_parts_order),
+        ):
+            matrix.ordered.connect(order.tell)
         self.matrix.ordered.connect(lambda: self.matrix_frame.header.set_subtitle(self.matrix.order_words))
         self.heat = PartFaces(desk)
         self.heat.subtitled.connect(lambda: self.heat_frame.header.set_subtitle(self.heat.subtitle))
         self.jury = Jury(desk)
         self.court = Court(desk, self.jury, self)
+        look(desk, self.jury.mode, "votes_on")
+        look(desk, self.jury.selection.which, "voted_pairs")
         self.court.told.connect(self._on_told)
         self.spread = PartSpread(desk)
         self.attributes = PartAttributes(desk)
         self.correlation = PartCorrelation(desk)
         self.recall = PartRecall(desk)
+        look(desk, self.recall.measure, "parts_measure")
+        look(desk, self.correlation.kind, "likeness")
         self.studies = (self.attributes, self.correlation, self.recall)
         for view in (self.matrix, self.heat, self.jury, self.spread, *self.studies):
             view.part_chosen.connect(self._on_part)
@@ -398,10 +410,23 @@ class ConfidencePanel(Panel):
         """Bring one page of the foot to the front."""
         self.foot.show_key(key)
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        foot = {"spread": "distributions"}.get(self.foot.key, self.foot.key)
+        jury = "many pairs" if self.jury.mode.value() == "selection" else "jury"
+        parts = (self.matrix_frame, "matrix"), (self.heat_frame, "maps"), (self.jury_frame, jury)
+        return (*parts, (self.correlation.cloud, "two parts"), (self.foot, foot))
+
     def figure_view(self) -> View:
+        from facelens.figures.confidence import LINES
+
         said = self.court.verdict
         pair = (said.query, said.gallery) if said is not None else (None,)
-        return View(pair=names_of_faces(self.desk.workspace.faces, pair))
+        faces, matrix = self.desk.workspace.faces, self.matrix
+        return View(
+            pair=names_of_faces(faces, pair), listed=names_of_faces(faces, matrix.listed(LINES)), by=str(matrix.by),
+            descending=matrix.descending, columns=tuple(matrix.columns.tolist()), pairs=self.jury.which,
+            other=self.correlation.other,
+        )  # fmt: skip
 
     def figure_held(self) -> dict[str, Any]:
         """The pair before the jury."""

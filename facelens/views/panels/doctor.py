@@ -6,6 +6,8 @@ chosen line. A click on a picture selects it everywhere. Excluding changes nothi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QResizeEvent
@@ -13,8 +15,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
     QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
     QPushButton,
     QSplitter,
     QStackedWidget,
@@ -27,12 +27,14 @@ from PySide6.QtWidgets import (
 
 from facelens.images.doctor import Finding
 from facelens.images.faceset import Ids
+from facelens.session.depicting import View, findings_of
 from facelens.session.jobs import Job
 from facelens.session.selection import Mode
 from facelens.views import icons, theme
-from facelens.views.controls import EmptyState, Header, draw_text, label, plain_tip
+from facelens.views.controls import EmptyState, Header, draw_text, label
 from facelens.views.docks.jobs import progress_text
 from facelens.views.grid import ThumbnailGrid
+from facelens.views.lines import Line, Lines
 from facelens.views.panel import Desk, Panel
 from facelens.words import plural, tr
 
@@ -42,15 +44,15 @@ NOT_CHECKED = (tr("Not checked yet"), tr("The doctor reads every picture once an
 
 
 class _Line(QStyledItemDelegate):
-    def __init__(self, parent: QListWidget, findings: list[Finding]) -> None:
+    def __init__(self, parent: Lines) -> None:
         super().__init__(parent)
-        self._findings = findings
+        self._list = parent
 
     def sizeHint(self, option: QStyleOptionViewItem, index: object) -> QSize:  # type: ignore[override]
         return QSize(200, 29)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:  # type: ignore[override]
-        finding = self._findings[index.row()]  # type: ignore[attr-defined]
+        finding: Finding = self._list.lines[index.row()].of  # type: ignore[attr-defined]
         look, box = theme.current(), QRectF(option.rect)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
@@ -84,14 +86,11 @@ class DoctorPanel(Panel):
         self.setAccessibleName(tr("Doctor"))
         self.header = Header(tr("Doctor"))
         self.again = self.header.add_button("retry", tr("Check the gallery again"), lambda: desk.act("doctor.run"))
-        self.list = QListWidget()
-        self.findings: list[Finding] = []  # row by row; none lies in the list itself, see Palette
-        self.list.setItemDelegate(_Line(self.list, self.findings))
-        self.list.setMouseTracking(True)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list = Lines()
+        self.list.setItemDelegate(_Line(self.list))
         self.list.setAccessibleName(tr("Findings"))
         self.list.setWhatsThis(tr("A line for each kind of trouble, the worst first. A click shows its pictures."))
-        self.list.currentItemChanged.connect(lambda *_: self._show_finding())
+        self.list.moved.connect(lambda _: self._show_finding())
         self.message = label(name="strong", wrap=True)
         self.detail = label(name="small", wrap=True)
         self.exclude = QPushButton()
@@ -176,8 +175,13 @@ class DoctorPanel(Panel):
     @property
     def finding(self) -> Finding | None:
         """The chosen finding."""
-        row = self.list.currentRow()
-        return self.findings[row] if 0 <= row < len(self.findings) else None
+        return self.list.line.of if self.list.line is not None else None
+
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        return (self.list, "findings"), (self.grid, "pictures")
+
+    def figure_view(self) -> View:
+        return View(finding=self.finding.kind if self.finding is not None else "")
 
     def refresh(self, changed: frozenset[str]) -> None:
         workspace = self.desk.workspace
@@ -213,32 +217,19 @@ class DoctorPanel(Panel):
     def _fill(self) -> None:
         diagnosis = self.desk.workspace.diagnosis
         kept = self.finding.kind if self.finding else ""
-        self.list.clear()
-        self.findings.clear()
         if diagnosis is None:
+            self.list.fill(())
             self.pages.setCurrentIndex(0)
             return
-        findings = self.findings
-        findings += (*diagnosis.findings, *self._reading_notes())
+        findings = findings_of(self.desk.workspace)
         focus = QApplication.focusWidget()
         had_focus = focus is not None and self.isAncestorOf(focus)
         self.pages.setCurrentIndex(2 if findings else 1)
         if had_focus:
             self.home().setFocus()  # the page that had it is gone; Qt would hand it to some button far away
-        for finding in findings:
-            item = QListWidgetItem(finding.title)
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{finding.severity}: {finding.message}")
-            item.setToolTip(plain_tip(finding.message))
-            self.list.addItem(item)
-            if finding.kind == kept:
-                self.list.setCurrentItem(item)
-        if self.list.currentItem() is None and self.list.count():
-            self.list.setCurrentRow(0)
-
-    def _reading_notes(self) -> tuple[Finding, ...]:
-        notes = self.desk.workspace.notes
-        message = plural(len(notes), "{n} note from reading the gallery.", "{n} notes from reading the gallery.")
-        return (Finding("reading notes", "note", message, details=notes),) if notes else ()
+        lines = [Line(one.title, one, one.message, f"{one.severity}: {one.message}") for one in findings]
+        self.list.fill(lines, row=next((i for i, one in enumerate(findings) if one.kind == kept), 0))
+        self._show_finding()
 
     def _show_finding(self) -> None:
         faces, finding = self.desk.workspace.faces, self.finding

@@ -6,7 +6,7 @@ behind whatever was clicked. What is listed is the selection, the pair that is l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -23,11 +23,12 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.analyses.evaluation import Evaluation
+from facelens.figures.listed import MOST
 from facelens.session.actions import evaluable, matchable, named
 from facelens.session.depicting import View
 from facelens.session.jobs import Job, State
 from facelens.session.keys import hint
-from facelens.session.listing import Listing, joined_lists, nothing, of_places
+from facelens.session.listing import Listing, joined_lists, nothing, of_places, tapped
 from facelens.session.questions import EVALUATE
 from facelens.session.selection import Selection
 from facelens.session.workspace import Operating
@@ -39,8 +40,9 @@ from facelens.views.controls import (
 from facelens.views.evaluating import AT_ONCE, Evaluating, plan_changed, seconds
 from facelens.views.evaluation_controls import EvaluationControls
 from facelens.views.frame import Frame, Skeleton
+from facelens.views.looking import look
 from facelens.views.pairs import PairList
-from facelens.views.panel import Desk, Panel
+from facelens.views.panel import Desk, Panel, while_there
 from facelens.views.shortcuts import keyed
 from facelens.views.standpoint import Standpoint
 from facelens.views.tables import ResultTable
@@ -107,6 +109,7 @@ class EvaluationPanel(Panel):
         self.notes = label(name="cap", wrap=True)
         self.notes.setContentsMargins(12, 4, 12, 4)
         self.verification = VerificationPage()
+        look(self.desk, self.verification.model, "scores_of", usual=-1)
         self.verification.operated.connect(self._on_operated)
         self.verification.fars_chosen.connect(lambda fars: plan_changed(desk, self, fars=fars))
         self.verification.asked.connect(desk.act)
@@ -188,7 +191,10 @@ class EvaluationPanel(Panel):
         """Made when it is first looked at."""
         from facelens.views.retrieval_page import RetrievalPage
 
-        return self._put(RetrievalPage(), 2)
+        made = RetrievalPage()
+        look(self.desk, made.model, "queries_of", usual=-1)
+        look(self.desk, made.by, "worst_by")
+        return self._put(made, 2)
 
     def _put(self, page: Page, place: int) -> Page:
         page.listed.connect(self._on_listed)  # type: ignore[attr-defined]
@@ -416,9 +422,26 @@ class EvaluationPanel(Panel):
         if settled and self._again is not None and self._asker is not self.verification.scores:
             self._show_listing(self._again())
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        page = self.verification
+        key = page.places.key
+        below = {"slices": "breakdown", "threshold": "points"}.get(key, key)
+        parts = [(page.roc_frame, "roc"), (page.det_frame, "det"), (page.scores_frame, "scores"), (page.places, below)]
+        if self.parts.currentIndex() == 1:
+            found = self.identification
+            parts += [(found.open_frame, "open set"), (found.cmc_frame, "cmc"), (found.table_frame, "rates")]
+        if self.parts.currentIndex() == 2:
+            parts += [(self.retrieval.query_frame, "queries"), (self.retrieval, "retrieval")]
+        return [*parts, (self.errors, "errors")]
+
     def figure_view(self) -> View:
         view = self.verification.view
-        return View(side=view.chosen.lower() if view is not None else "b")
+        found = self.retrieval if self.parts.currentIndex() == 2 else None
+        asked = (found.model.currentData() or "").lower() if found is not None else ""
+        worst = found.by.currentData() or "" if found is not None else ""
+        side, faces = view.chosen.lower() if view is not None else "b", self.desk.workspace.faces
+        listed = tapped(faces, self.list.listing, MOST) if faces is not None else None
+        return View(side=side, asked=asked, worst=worst, tapped=listed)
 
     def _on_drawn(self, name: str) -> None:
         self.desk.draw("evaluation", name)
@@ -472,7 +495,7 @@ class EvaluationPanel(Panel):
             whole = replace(joined_lists(found.title, (found, kept)), total=found.total, asked=found.asked)
             self._show_listing(replace(whole, missing=None))
 
-        self.work.list_pairs(found.asked or "b", low=low, high=high, genuine=False, then=then)
+        self.work.list_pairs(found.asked or "b", low=low, high=high, genuine=False, then=while_there(self, then))
 
     def _threshold(self, found: Listing) -> float | None:
         view = self.verification.view

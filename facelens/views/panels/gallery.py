@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
@@ -28,7 +29,7 @@ from facelens.session.keys import hint
 from facelens.session.mark_columns import EDITED, ORIGINAL, called
 from facelens.session.selection import Mode, Selection
 from facelens.views import icons
-from facelens.views.controls import Banner, Segmented, label, plain_tip, tool_button
+from facelens.views.controls import Banner, Elided, Segmented, label, plain_tip, tool_button
 from facelens.views.grid import SIZES, Marks, ThumbnailGrid
 from facelens.views.loupe import Compare, Loupe, said_of
 from facelens.views.panel import Desk, Panel
@@ -38,6 +39,7 @@ from facelens.words import plural, tr
 
 VIEWS = ("grid", "loupe", "compare")
 OF_EDITS = (EDITED, ORIGINAL)  # columns that are offered where an identity is edited
+ROOMY, NARROW = 680, 600  # px of the page
 MOST_GROUPS = 5_000  # sections beyond this are no help to anyone
 
 
@@ -84,7 +86,7 @@ class GalleryPanel(Panel):
         row.setObjectName("controlrow")
         row.setFixedHeight(40)
         self.count = label(name="title")
-        self.of = label(name="sub")
+        self.of = Elided(colour="text3", px=11, least=80)
         self.again = QPushButton(tr("Arrange again"))
         self.again.setObjectName("flat")
         since = tr("Faces were marked since the list was arranged. They stay in place until you ask.")
@@ -109,23 +111,32 @@ class GalleryPanel(Panel):
         self.size_slider.setFixedWidth(80)
         self.size_slider.setAccessibleName(tr("Thumbnail size"))
         self.size_slider.setToolTip(tr("Thumbnail size in pixels, 48 to 224. Ctrl+wheel on the grid."))
+        self._labels: list[QWidget] = []
         line = QHBoxLayout(row)
         line.setContentsMargins(12, 0, 12, 0)
         line.setSpacing(8)
         line.addWidget(self.count)
-        line.addWidget(self.of)
+        line.addWidget(self.of, 1)
         line.addWidget(self.again)
-        line.addStretch(1)
         for text, widget in ((tr("Sort"), self.sort), ("", self.direction), (tr("Group"), self.group)):
             if text:
                 said = label(text, name="sub")
                 said.setBuddy(widget)
+                self._labels.append(said)
                 line.addWidget(said)
             line.addWidget(widget)
         line.addSpacing(4)
         line.addWidget(self.mode)
         line.addWidget(self.size_slider)
         return row
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Beside another page there is little room: the slider goes first, then words that tooltips have too."""
+        super().resizeEvent(event)
+        width = event.size().width()
+        self.size_slider.setVisible(width >= ROOMY)
+        for said in self._labels:
+            said.setVisible(width >= NARROW)
 
     def _connect(self) -> None:
         self.sort.activated.connect(self._on_sort)

@@ -6,6 +6,7 @@ groups the embedding falls into, and the ranks of the current face. The current 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from facelens.analyses.divided import Learners
 from facelens.images.faceset import Ids
 from facelens.session import questions
 from facelens.session.actions import embeddable
+from facelens.session.depicting import View
 from facelens.session.questions import LEARNERS
 from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
@@ -24,6 +26,7 @@ from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, Segmented, label
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.learner_controls import LearnerControls
+from facelens.views.looking import look
 from facelens.views.panel import Desk, Panel
 from facelens.views.results import AT_ONCE
 from facelens.views.shortcuts import keyed
@@ -65,6 +68,7 @@ class LearnersPanel(Panel):
         self.controls = LearnerControls()
         self.controls.planned.connect(self._on_planned)
         self.controls.ranked.connect(lambda _: self._show_recall())
+        look(desk, self.controls.k, "learners_at")
         self.controls.asked.connect(desk.act)
         self.working = Working()
         self.working.cancelled.connect(self.asking.cancel)
@@ -102,6 +106,7 @@ class LearnersPanel(Panel):
         self.only = Frame(tr("Found by one learner only"), rows, yields=True)
         self.limit = Segmented([(str(n), f"> {n}") for n in LIMITS], label=tr("Rank in all others"), height=22)
         self.limit.changed.connect(self._on_limit)
+        look(self.desk, self.limit, "beyond")
         self.only.header.add(label(tr("others at rank"), name="sub"))
         self.only.header.add(self.limit)
         self.recall = Frame(tr("Recall"), self.table, yields=True)
@@ -291,6 +296,13 @@ class LearnersPanel(Panel):
         there = found is not None and 0 <= part < found.own.layout.parts
         for view in self.parts:
             view.set_part(part if there else -1)
+
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        below = {"curve": "dimensions", "clusters": "groups"}.get(self.below.key, self.below.key)
+        return (self.only, "specialists"), (self.recall, "table"), (self.below, below)
+
+    def figure_view(self) -> View:
+        return View(k=int(self.controls.k.value()), limit=self.specialists.limit)
 
     # -- jobs
 

@@ -9,7 +9,7 @@ blend: it moves without asking anybody.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,21 +19,24 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.analyses.plan import MatchPlan
-from facelens.figures.match_words import SOLVER_WORDS, weights_title
+from facelens.figures.match_words import same_but_for, setting, weights_title
+from facelens.figures.swept import measured
 from facelens.images.faceset import FaceSet, Ids
-from facelens.images.occlusion import KINDS, Occlusion, title
+from facelens.images.occlusion import TRIED, Occlusion, title
 from facelens.session import questions
 from facelens.session.actions import embeddable, matchable
-from facelens.session.depicting import View, found_of, names_of_faces, sweep_of
+from facelens.session.archive import names_of
+from facelens.session.depicting import AVERAGED, View, found_of, names_of_faces, sweep_of
 from facelens.session.jobs import Job, Request, State
 from facelens.session.questions import QUERIES, SEARCH, SWEEP, ground
 from facelens.session.selection import Mode, Selection
 from facelens.views.asking import Asking, Errands
 from facelens.views.controls import EmptyState, label
 from facelens.views.frame import Frame, Skeleton, scrolled, split
+from facelens.views.looking import Look, look
 from facelens.views.match_controls import MatchControls
 from facelens.views.modelling import vectors_root
-from facelens.views.panel import Desk, Panel
+from facelens.views.panel import Desk, Panel, while_there
 from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
 from facelens.words import escaped, plural, tr
@@ -42,14 +45,12 @@ if TYPE_CHECKING:
     from facelens.analyses.decisions import Strangers
     from facelens.analyses.reranking import Sweep
     from facelens.features.patching import Shown
-    from facelens.session.matching import Pair, Searched
+    from facelens.session.matching import Pair, Salient, Searched
 
 LEFT, RIGHT = 384, 310  # px
 NARROW = 1000  # px; under it the three columns lie below each other
 BESIDE, STACKED = 520, 1600  # px; least height of the page
 OTHERS = "match others"  # slot
-MOST = 200  # selected faces that are averaged
-TRIED = tuple(kind for kind in KINDS if kind != "brush")  # occlusions that are tried on every query
 KEPT = ("alpha", "weights", "solver", "epsilon", "shortlist")  # of the plan, from one session to the next
 Key = tuple[object, ...]
 
@@ -128,6 +129,7 @@ class MatchPanel(Panel):
         self._explored: tuple[object, ...] = ()  # what the explorer shows
         self._strangers: dict[Key, Strangers | None] = {}  # None: being compared
         self._swept: dict[Key, tuple[MatchPlan, Sweep]] = {}  # all queries, by what was asked
+        self._salient: dict[tuple[Key, int, str], Salient] = {}  # by search, face beside the query, kind
         self._tried: dict[Key, Searched] = {}  # the same query under other occlusions
         self._chosen = Selection()  # of queries of another gallery
         self._of: FaceSet | None = None  # those that are shown
@@ -161,6 +163,12 @@ class MatchPanel(Panel):
         self.ledger = RegionLedger()
         self.ledger.region_hovered.connect(self._on_region)
         self.ledger.mode.changed.connect(lambda _: self._show_ledger())
+        look(desk, self.ledger.mode, "ledger_of")
+        look(desk, self.slopes.mode, "ranks_of")
+        look(desk, self.sweep.measure, "sweep_measure")
+        table = self.slopes.table
+        order = Look(desk, table, "queries_order", lambda: table.queries_order, table.take_order)
+        table.ordered.connect(order.tell)
         self.why_not = WhyNot(desk)
         self.why_not.candidate_chosen.connect(self._on_candidate)
         self.tried = OcclusionTable()
@@ -296,7 +304,7 @@ class MatchPanel(Panel):
             self._show_set()
         found = self.found()
         if found is not self._shown:
-            self._shown, self._pairs, self._asked = found, {}, set()
+            self._shown, self._pairs, self._asked, self._salient = found, {}, set(), {}
             if found is not None:
                 self._show_search(found)
         elif found is not None and "match_plan" in changed:
@@ -483,7 +491,7 @@ class MatchPanel(Panel):
         self._asked -= {
             old for old in self._asked if old != key and old not in self._pairs and old[1] != self._looked_at
         }
-        self.errands.submit(questions.explanation(self.desk.workspace, face, slot=slot), then=done)
+        self.errands.submit(questions.explanation(self.desk.workspace, face, slot=slot), then=while_there(self, done))
         return None
 
     def _show_pair(self, pair: Pair) -> None:
@@ -578,7 +586,7 @@ class MatchPanel(Panel):
             slot="strangers",
             short=True,
         )
-        self.errands.submit(request, then=done)
+        self.errands.submit(request, then=while_there(self, done))
         return None
 
     def _show_ledger(self) -> None:
@@ -622,12 +630,12 @@ class MatchPanel(Panel):
             kwargs={"occlusion": workspace.occlusion},
             slot="ledgers",
         )
-        self.errands.submit(request, then=done)
+        self.errands.submit(request, then=while_there(self, done))
 
     def _selected(self) -> Ids:
         """The queries that are averaged."""
         workspace = self.desk.workspace
-        return (workspace.selection if workspace.queries is None else self._chosen).ids[:MOST]
+        return (workspace.selection if workspace.queries is None else self._chosen).ids[:AVERAGED]
 
     def _person(self) -> int:
         """Who is searched for, among the identities of the gallery; -1: nobody there."""
@@ -691,7 +699,7 @@ class MatchPanel(Panel):
             kwargs={"occlusion": occlusion},
             slot=OTHERS,
         )
-        self.errands.submit(request, then=done)
+        self.errands.submit(request, then=while_there(self, done))
 
     # -- all queries
 
@@ -713,7 +721,7 @@ class MatchPanel(Panel):
         self.all.header.set_subtitle("" if found is None else self._swept_words(found))
         self.all.header.setToolTip(found.how if found is not None else "")
         if found is not None and found.complete:
-            self._swept[workspace.sweep_question] = replace(plan, weights="", alpha=0.0), found
+            self._swept[workspace.sweep_question] = plan, found
         self._show_bars(plan)
 
     def _swept_words(self, found: Sweep) -> str:
@@ -725,19 +733,18 @@ class MatchPanel(Panel):
 
     def _show_bars(self, plan: MatchPlan) -> None:
         """Sweeps that differ in their grid or their solver alone, side by side at the present alpha."""
-        question = self.desk.workspace.sweep_question
-        for mode, told in (("grid", _grid_words), ("solver", _solver_words)):
+        for mode in ("grid", "solver"):
             rows = []
-            for key, (asked, found) in self._swept.items():
-                if key[:3] != question[:3] or key[-2:] != question[-2:]:
-                    continue  # other faces or vectors, other queries, or painted otherwise
-                fixed = (asked.model, asked.shortlist, asked.solver if mode == "grid" else (asked.layer, asked.grid))
-                wanted = (plan.model, plan.shortlist, plan.solver if mode == "grid" else (plan.layer, plan.grid))
+            for asked, found in self._compared():
                 row = next((one for one in found.rows if one.weights == plan.weights), None)
-                if fixed == wanted and row is not None:
-                    place = int(np.argmin([abs(alpha - plan.alpha) for alpha in row.alphas]))
-                    rows.append((told(asked), found.before["P@1"], row.measures["P@1"][place]))
-            self.sweep.show_bars(mode, rows if len(rows) > 1 else [], current=told(plan))
+                if same_but_for(asked, plan, mode) and row is not None:
+                    rows.append((setting(asked, mode), found.before["P@1"], measured(row, "P@1", plan.alpha)))
+            self.sweep.show_bars(mode, rows if len(rows) > 1 else [], current=setting(plan, mode))
+
+    def _compared(self) -> list[tuple[MatchPlan, Sweep]]:
+        """What was found for all of these faces and queries, painted as they are, by this and other plans."""
+        question = self.desk.workspace.sweep_question
+        return [one for key, one in self._swept.items() if key[:3] == question[:3] and key[-2:] == question[-2:]]
 
     # -- jobs
 
@@ -750,15 +757,29 @@ class MatchPanel(Panel):
         """Another gallery is open, or none: nothing of the one before is kept."""
         self._shown, self._candidate, self._looked_at = None, None, None
         self._asked, self._explored, self._listed = set(), (), ()
-        for kept in (self._pairs, self._strangers, self._swept, self._tried):
+        for kept in (self._pairs, self._strangers, self._swept, self._tried, self._salient):
             kept.clear()  # type: ignore[attr-defined]
 
     # -- what the user asks
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        swept = {"grid": "grids", "solver": "solvers"}.get(self.sweep.by.value(), "sweep")
+        ranks = "ranks" if self.slopes.mode.value() == "queries" else "ranking"
+        regions = "regions" if self.ledger.mode.value() == "pair" else "averaged"
+        plan = "flow" if self.explorer.over.value() == "weights" else "saliency"
+        parts = (self.plan, plan), (self.ranking, ranks), (self.all, swept), (self.tried, "painted")
+        return *parts, (self.regions, regions)
+
     def figure_view(self) -> View:
         found = self.found()
         names = names_of_faces(self.desk.workspace.faces, [self._current(found) if found is not None else None])
-        return View(candidate=names[0] if names else "", cut=self.explorer.look.cut, patch=self.explorer.kept)
+        tried = tuple(plan for plan, _ in self._compared())
+        look = self.explorer.look
+        return View(
+            candidate=names[0] if names else "", cut=look.cut, patch=self.explorer.kept, tried=tried,
+            cells=self.explorer.cells.value(), heat=tuple(one.kind for one in self._maps()),
+            chosen=names_of(self.desk.workspace.queries, self._chosen.ids[:AVERAGED]),
+        )  # fmt: skip
 
     def figure_held(self) -> dict[str, Any]:
         """The pairs that are explained on the page."""
@@ -766,7 +787,20 @@ class MatchPanel(Panel):
         if found is None:
             return {}
         faces = {"pair": self._current(found), "other": self._nearest_other(found)}
-        return {name: self._pairs.get((question, face)) for name, face in faces.items() if face is not None}
+        held = {name: self._pairs.get((question, face)) for name, face in faces.items() if face is not None}
+        now, kinds = self.desk.workspace.occlusion, {kind: self._occluded(kind) for kind in TRIED}
+        if now is not None:
+            kinds[now.kind] = now
+        keys = {kind: self._trying(one) for kind, one in kinds.items()}
+        painted = {kind: self._tried[key] for kind, key in keys.items() if key in self._tried}
+        return {**held, "tried": self._compared(), "painted": painted, "salient": self._maps()}
+
+    def _maps(self) -> list[Salient]:
+        """The maps of the pair that are worked out."""
+        question, found = self.desk.workspace.match_question, self.found()
+        face = self._current(found) if found is not None else None
+        there = [one for key, one in self._salient.items() if key[:2] == (question, face)]
+        return sorted(there, key=lambda one: one.kind, reverse=True)
 
     def _on_planned(self, changes: Mapping[str, Any]) -> None:
         plan = replace(self.desk.workspace.resolved_match, **changes)
@@ -855,6 +889,7 @@ class MatchPanel(Panel):
                 self.explorer.clear_heat()
             elif job.state is State.DONE and key == self.desk.workspace.match_question and face == self._looked_at:
                 told: Any = job.result
+                self._salient[key, face, kind] = told
                 self.explorer.set_heat(told.values.ravel(), told.titles, told=told.sentence, kind=kind)
 
         request = Request(
@@ -864,7 +899,7 @@ class MatchPanel(Panel):
             kwargs={"occlusion": workspace.occlusion, "kind": kind},
             slot="saliency",
         )
-        self.errands.submit(request, then=done)
+        self.errands.submit(request, then=while_there(self, done))
 
     def _on_embed(self) -> None:
         from facelens.views.modelling import Modelling
@@ -877,13 +912,3 @@ def _part_of_face(grid: tuple[int, int], shown: Shown, patch: int) -> str:
     from facelens.analyses import regions
 
     return regions.name_of(patch, grid, shown.points, shown.crop.shape[:2])
-
-
-def _grid_words(plan: MatchPlan) -> str:
-    grid = f"{plan.grid[0]} × {plan.grid[1]}" if plan.grid is not None else tr("native")
-    return plan.layer or grid
-
-
-def _solver_words(plan: MatchPlan) -> str:
-    words = tr(SOLVER_WORDS[plan.solver][0])
-    return words if plan.solver == "exact" else f"{words}, ε {plan.epsilon:g}"

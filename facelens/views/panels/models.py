@@ -82,7 +82,7 @@ class ModelsPanel(Panel):
             "cube",
             tr("No model yet"),
             tr("Drop a checkpoint (.pth, .pt, .ckpt, .safetensors, .onnx) anywhere."),
-            note=tr("FaceLens says what it is and runs nothing in it. The sample gallery brings no checkpoint yet."),
+            note=tr("FaceLens says what it is and runs nothing in it."),
         )
         self.first = made.add_button(tr("Open model…"), lambda: self.desk.act("model.open"), primary=True)
         keyed(self.first, "model.open", tr("A checkpoint or an ONNX file."))
@@ -226,7 +226,7 @@ class ModelsPanel(Panel):
                 if part
             )
         )
-        self.list.fill(workspace, self.chosen)
+        self.list.show_models(workspace, self.chosen)
         self._show_reading()
         if names:
             self._show_model(changed)

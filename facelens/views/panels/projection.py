@@ -10,6 +10,7 @@ As a dock at the foot of the window it is all map: what is chosen most often mov
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +41,7 @@ from facelens.views.controls import EmptyState, Header, label, tool_button
 from facelens.views.face_change import FaceChange
 from facelens.views.frame import Frame, split
 from facelens.views.hover import Line
+from facelens.views.looking import Look, look
 from facelens.views.moved_list import MovedList
 from facelens.views.near_links import Links, NearLinks
 from facelens.views.old_new_map import OldNewMap, changed_entries
@@ -130,18 +132,22 @@ class ProjectionPanel(Panel):
         self.groups = Choice(tr("Groups"), tr("Whose mean way from old to new is listed"))
         self.groups.setFixedHeight(22)
         self.groups.chosen.connect(self._on_groups)
+        look(desk, self.groups, "moved_groups")
         self.beside.header.add(self.groups)
         for one in (self.map, self.pair):
             self.controls.armed.connect(one.set_tool)
             self.controls.fit.connect(one.fit)
         self.controls.linked.connect(self._on_linked)
+        self._colour_look = Look(desk, self, "map_colour", lambda: self.colour, self._follow_colour)
+        self._shape_look = Look(desk, self, "map_shape", self._shape, self._follow_shape)
+        self._links_look = Look(desk, self, "nearest", lambda: self._linked, self._follow_links)
         self.controls.asked.connect(desk.act)
         self.near = NearLinks(desk, self)
         self.near.found.connect(self._on_near)
         self.legend = Legend()
         self.legend.select.connect(self._on_select)
-        self.legend.coloured.connect(self.colour_by)
-        self.legend.shaped.connect(self.shape_by)
+        self.legend.coloured.connect(self._on_coloured)
+        self.legend.shaped.connect(self._on_shaped)
         self.legend.focused.connect(self.focus_on)
         self.sides = split(Qt.Orientation.Horizontal, self.pair, self.beside, sizes=(1000, 232))
         self.sides.setStretchFactor(1, 0)
@@ -194,7 +200,7 @@ class ProjectionPanel(Panel):
         """Put what is needed most into the header of a dock; it shows there while the page itself has no room."""
         self.short_colour = Choice(tr("Colour"), tr("What the colour of a dot says"))
         self.short_colour.setFixedHeight(22)
-        self.short_colour.chosen.connect(self.colour_by)
+        self.short_colour.chosen.connect(self._on_coloured)
         fit = tool_button("fit", tr("Show everything (F)"), size=14)
         fit.clicked.connect(self.controls.fit)
         lasso = tool_button("lasso", tr("A drag draws around faces, not a rectangle"), size=14, checkable=True)
@@ -370,7 +376,10 @@ class ProjectionPanel(Panel):
 
     def figure_view(self) -> View:
         augmented, focus = tuple(sorted(self.augmented)), tuple(sorted(self.focus))
-        return View(colour=self.colour, shape=self.shape, augmented=augmented, focus=focus)
+        return View(colour=self.colour, shape=self.shape, augmented=augmented, focus=focus, groups=self.grouped)
+
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        return (self.beside, "moved"), (self.body, "map")
 
     def _show_focus(self) -> None:
         chosen = len(self.desk.workspace.selection) > 0
@@ -449,7 +458,9 @@ class ProjectionPanel(Panel):
         self.controls.setVisible(workspace.faces is not None and len(workspace.features) > 0 and not self.low)
         self.controls.export.setEnabled(found is not None)
         unfinished = found is not None and not found.final
-        self.controls.run.setVisible(found is not None and job is None and (unfinished or found.borrowed > 0))
+        offered = found is not None and job is None and (unfinished or found.borrowed > 0)
+        for part in (self.controls.run, self.controls.run_rule):
+            part.setVisible(offered)
         method = NAMES[workspace.resolved_projection.method]
         self.controls.run.setText(tr("Refine with {method}", method=method) if unfinished else tr("Lay out anew"))
         self.controls.run.setToolTip(tr("Runs in the background, and shows how the faces move; kept for the next time"))
@@ -500,6 +511,39 @@ class ProjectionPanel(Panel):
             self._anew = question
         self.asking.run()
 
+    def _on_coloured(self, what: str) -> None:
+        self.colour_by(what)
+        self._colour_look.tell()
+
+    def _follow_colour(self, what: str) -> bool:
+        there = self.legend.colour.findData(what) >= 0
+        if there:
+            self.colour_by(what)
+        return there
+
+    def _on_shaped(self, column: str, augmented: frozenset[str] | None) -> None:
+        self.shape_by(column, augmented)
+        self._shape_look.tell()
+
+    def _shape(self) -> tuple[str, ...]:
+        """As it is kept: () where it is what goes without saying."""
+        faces = self.desk.workspace.faces
+        usual = faces is None or (self.shape, self.augmented) == guess(faces)
+        return () if usual else (self.shape, *sorted(self.augmented))
+
+    def _follow_shape(self, said: tuple[str, ...]) -> bool:
+        faces = self.desk.workspace.faces
+        column, *values = said or ("",)
+        if faces is None or column not in ("", *shape_columns(faces)):
+            return False
+        self.shape_by(*((column, frozenset(values)) if said else guess(faces)))
+        return True
+
+    def _follow_links(self, on: bool) -> None:
+        self.controls.links.setChecked(on)
+        self._linked = on
+        self._ask_links()
+
     def colour_by(self, what: str) -> None:
         """Colour by IDENTITY, UNSURE, CHANGE, MOVED or a column."""
         self.colour = what
@@ -528,6 +572,7 @@ class ProjectionPanel(Panel):
     def _on_linked(self, on: bool) -> None:
         self._linked = on
         self._ask_links()
+        self._links_look.tell()
 
     def _ask_links(self) -> None:
         plan, face = self.desk.workspace.resolved_projection, self.desk.workspace.selection.current

@@ -6,6 +6,7 @@ after a kill; what is trained lies in Models when it is done. In a narrow panel 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
@@ -187,13 +188,17 @@ class TrainingPanel(Panel):
         self._problem = None
         self.work.forgive()
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        facts = {"part": "confidences", "sizes": "clusters", "facts": "curves"}.get(self.page.facts.key)
+        return (self.page.facts, facts or self.page.facts.key), (self.page, "curves")
+
     def figure_view(self) -> View:
         run = self.desk.workspace.run
         if run is None:
             return View()
         stages, place = run.stages, self.page.stage.currentIndex()
         shown = stages[place] if len(stages) > 1 and 0 <= place < len(stages) else ""
-        return View(run=str(run.folder), stage=shown)
+        return View(run=str(run.folder), stage=shown, scale=self.page.scale.value())
 
     def open_recipe(self, path: Path) -> None:
         """Take a recipe file, as if it had been chosen here."""

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton, QVBoxLayout, Q
 
 from facelens.analyses.measure import rate
 from facelens.analyses.plan import OWN, VARIANCE
-from facelens.figures.refusal import score_words
+from facelens.figures.refusal import score_means, score_words
 from facelens.images.faceset import Ids
 from facelens.session import filters
 from facelens.session.actions import assessable, embeddable
@@ -31,7 +31,8 @@ from facelens.views.assessing import AT_ONCE, Assessing, asked
 from facelens.views.controls import Banner, EmptyState, Segmented, label, tool_button
 from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
 from facelens.views.grid import Marks, ThumbnailGrid
-from facelens.views.panel import Desk, Panel
+from facelens.views.looking import Look, look
+from facelens.views.panel import Desk, Panel, while_there
 from facelens.views.shortcuts import keyed
 from facelens.views.uncertainty_controls import UncertaintyControls
 from facelens.views.working import Working
@@ -86,11 +87,13 @@ class UncertaintyPanel(Panel):
         self._declined: tuple[object, ...] = ()  # a question whose job failed or was cancelled: not asked again unasked
         self._running: tuple[object, ...] = ()
         self._updated: tuple[object, ...] = ()  # the question to which another query model was tried
+        self._tried = ""  # that model
         self._stretched: Ids = np.zeros(0, np.int64)  # what was chosen on the curve
         self.controls = UncertaintyControls()
         self.controls.planned.connect(lambda changes: asked(desk, self, **changes))
         self.controls.scored.connect(self._on_scored)
         self.controls.compared.connect(self.compare_with)
+        look(self.desk, self.controls.compare, "compared")
         self.controls.asked.connect(desk.act)
         self.working = Working()
         self.working.cancel.setToolTip(tr("Stops at once; transforms that are fitted are kept"))
@@ -137,6 +140,7 @@ class UncertaintyPanel(Panel):
         self.counts.button("linear").setToolTip(tr("Counts of faces as they are"))
         self.counts.button("log").setToolTip(tr("Equal steps for equal factors: few faces are seen beside many"))
         self.counts.changed.connect(self._on_counts)
+        look(self.desk, self.counts, "counts")
         self.histogram.header.add(self.counts)
         self.below = Places(
             [
@@ -164,6 +168,7 @@ class UncertaintyPanel(Panel):
         self.task.button("1:1").setToolTip(tr("Pairs of pictures; refused ones take part in no pair"))
         self.task.button("1:N").setToolTip(tr("Searches among templates; refused pictures leave their template"))
         self.task.changed.connect(lambda _: self._show_risk())
+        look(self.desk, self.task, "risk_task")
         curve = QWidget()
         column = QVBoxLayout(curve)
         column.setContentsMargins(0, 0, 0, 0)
@@ -200,6 +205,9 @@ class UncertaintyPanel(Panel):
         made.select.connect(self._on_select)
         made.look.connect(self._on_look)
         made.only.connect(self._on_only)
+        made.ordered.connect(
+            Look(self.desk, made, "people_order", lambda: made.people_order, made.take_order).tell
+        )
         return made
 
     @cached_property
@@ -208,6 +216,7 @@ class UncertaintyPanel(Panel):
         from facelens.views.members_page import MembersPage
 
         made = self._put(MembersPage(self.desk), "members")
+        look(self.desk, made.task, "members_task")
         made.select.connect(self._on_select)
         return made
 
@@ -266,7 +275,7 @@ class UncertaintyPanel(Panel):
         if changed & {"faces", "excluded", "features", "models", "model_b", "ensemble"}:
             self.controls.fill(workspace, self.compared)
             if self._updated and self._updated != workspace.ensemble_question:
-                self._updated = ()
+                self._updated, self._tried = (), ""
                 self.members.show_update(())  # it was another ensemble's
             if found is self._shown is not None:
                 self._show_correlation()
@@ -426,6 +435,7 @@ class UncertaintyPanel(Panel):
                     found.values,
                     x_name=self.compared,
                     y_name=name,
+                    y_means=score_means(plan.by, lower=found.lower),
                     lower=found.lower,
                     recognition=found.recognition,
                 )
@@ -512,8 +522,20 @@ class UncertaintyPanel(Panel):
 
     # -- jobs
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        task = {"1:1": "1 to 1", "1:N": "1 to N"}
+        below = self.below.key if self.below.key in ("strip", "identities", "scatter") else ""
+        if self.below.key == "members":
+            places, size = self.members.places.key, task[self.members.task.value()]
+            below = f"sizes {size}" if places == "sizes" else places
+        curve = task[self.task.value()]
+        return (self.histogram, "histogram"), (self.below, below), (self.curve, curve), (self.correct, "quadrants")
+
     def figure_view(self) -> View:
-        return View(log=self.variance.log)
+        from facelens.figures.enrolled import MOST
+
+        people = self.identities.names(MOST) if self.below.key == "identities" else ()
+        return View(log=self.variance.log, against=self.compared, query=self._tried, people=people)
 
     def _on_job(self, job: Job) -> None:
         if job.request.slot.startswith(ON_THE_WAY) and job.state.ended:
@@ -580,10 +602,10 @@ class UncertaintyPanel(Panel):
 
     def _on_query_model(self, name: str) -> None:
         def show(found: Update) -> None:
-            self._updated = self.desk.workspace.ensemble_question
+            self._updated, self._tried = self.desk.workspace.ensemble_question, name
             self.members.show_update(found.rows, old=found.old, new=found.new)
 
-        self.work.update_query(name, show)
+        self.work.update_query(name, while_there(self, show))
 
     def _on_step(self, step: int) -> None:
         self.desk.store.update(refusal=step, initiator=self)

@@ -7,6 +7,7 @@ on a card shows the face in both maps, a double click explains it in Match.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,8 @@ from facelens.views.asking import Asking, Errands
 from facelens.views.control_row import Choice
 from facelens.views.controls import label
 from facelens.views.frame import Frame, Places, Switch, scrolled, split
-from facelens.views.panel import Desk
+from facelens.views.looking import look
+from facelens.views.panel import Desk, while_there
 from facelens.views.results import AT_ONCE, Results
 from facelens.words import escaped, number, plural, tr
 
@@ -157,6 +159,7 @@ class UpgradePanel(Results):
         self.upper.changed.connect(lambda _: self._on_upper())
         self.colour = Choice(tr("Colour of the faces on the map"), tr("What faces on the map are coloured by"))
         self.colour.chosen.connect(lambda _: self._show_colours())
+        look(self.desk, self.colour, "upgrade_colour")
         self.colour.setFixedHeight(22)
         self.colour.fill([(CHANGE, tr("colour: change"))], CHANGE)
         self.upper.header.add(self.colour)
@@ -164,6 +167,7 @@ class UpgradePanel(Results):
         self.beside = Choice(tr("Second upgrade"), tr("Another upgrade of the same people, beside this one"))
         self.beside.setFixedHeight(22)
         self.beside.chosen.connect(lambda _: self._show_people())
+        look(self.desk, self.beside, "upgrade_beside")
         self._people_tools = (label(tr("beside"), name="sub"), self.beside)
         for tool in self._people_tools:
             self.upper.header.add(tool)
@@ -415,7 +419,7 @@ class UpgradePanel(Results):
         if self._low:
             self.upper.show_key("flips")
         self._show_cards()
-        self.errands.submit(request, then=done)
+        self.errands.submit(request, then=while_there(self, done))
 
     def _testing(self, query: str, gallery: str, direction: str) -> tuple[object, ...]:
         return (self.desk.workspace.upgrade_question, self.plan.task, query, gallery, direction)
@@ -430,18 +434,11 @@ class UpgradePanel(Results):
     def _error_words(self) -> str:
         if not self._tested:
             return ""
-        _, task, query, gallery, direction = self._tested
-        name = words.crossed(self.plan, str(query), str(gallery))
-        if said := words.direction_name(str(direction)):
-            name = f"{name}, {said}"
         found = self._errors
         if found is None:
-            return name
-        many = ("{n} search missed", "{n} searches missed"), ("{n} false alarm", "{n} false alarms")
-        pairs = ("{n} pair missed", "{n} pairs missed"), ("{n} false match", "{n} false matches")
-        missed, accepted = pairs if task == "1:1" else many
-        at = "" if found.threshold is None else tr(" at {t}", t=number(found.threshold, 3))
-        told = f"{name}: {plural(found.missed, *missed)}, {plural(found.accepted, *accepted)}{at}"
+            _, _, query, gallery, direction = map(str, self._tested)
+            return words.tested(self.plan, query, gallery, direction)
+        told = words.errors_title(self.plan, found)
         left = found.missed + found.accepted - len(found.first)
         return told + (tr(", the worst {n} shown", n=len(found.first)) if left > 0 else "")
 
@@ -581,7 +578,8 @@ class UpgradePanel(Results):
 
     def _people_words(self) -> str:
         workspace, found = self.desk.workspace, self._shown
-        if workspace.faces is None or found is None:
+        # A hidden page may still hold what was asked of another gallery, and a change of the theme dresses it too.
+        if workspace.faces is None or found is None or workspace.upgrade is not found:
             return ""
         ids = self._pictured()
         people = len(np.unique(workspace.faces.identity.codes[workspace.faces.rows_of(ids)]))
@@ -597,8 +595,19 @@ class UpgradePanel(Results):
         plan = replace(self.desk.workspace.upgrade_plan, **changes)
         self.desk.store.update(initiator=self, upgrade_plan=plan)
 
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        upper = {"people": "same people"}.get(self.upper.key, self.upper.key)
+        flips = {"pairs": "pairs", "errors": "errors"}.get(self.which.value(), "flips")
+        parts = (self.backfill, "backfill"), (self.flips, flips), (self.cards, flips), (self.matrix, "matrix")
+        return (*parts, (self.middle, self.middle.key), (self.upper, upper))
+
     def figure_view(self) -> View:
-        return View(beside=self.beside.currentData() or "")
+        tested = tuple(map(str, self._tested[2:]))
+        return View(beside=self.beside.currentData() or "", on_map=self.colour.currentData() or CHANGE, tested=tested)
+
+    def figure_held(self) -> dict[str, Any]:
+        """The errors that are listed on the page."""
+        return {"errors": self._errors} if self._errors is not None else {}
 
     def case(self) -> dict[str, Any]:
         """What is looked at, for a report."""

@@ -54,3 +54,28 @@ def test_a_number_stays_in_the_middle_of_a_row_of_two_lines(leftovers: None) -> 
     inked = [y for y in range(image.height()) if any(image.pixelColor(x, y) != ground for x in range(image.width()))]
     assert abs(sum(inked) / len(inked) - image.height() / 2) < 3
     table.deleteLater()
+
+
+def test_all_measures_of_retrieval_are_seen_and_a_hand_that_moved_them_is_kept(both: EvaluationPanel) -> None:
+    both.resize(1440, 780)
+    both.show_part("retrieval")
+    pump()
+    page = both.retrieval
+    assert not page.means.verticalScrollBar().maximum()
+    page.rows.setSizes([200, 500])
+    page.rows.splitterMoved.emit(200, 1)
+    upper = page.rows.sizes()[0]
+    both.resize(1440, 781)
+    pump()
+    assert abs(page.rows.sizes()[0] - upper) < 8
+
+
+def test_a_reason_is_given_the_room_that_is_left(leftovers: None) -> None:
+    table = ResultTable("numbers")
+    why = "n/a: other dimensions than the query model"
+    table.fill([Column("member", align="left", share=5), Column("TAR")], [[Cell("Ada"), Cell(why, why=True)]])
+    table.resize(520, 120)
+    table.show()
+    pump()
+    assert table.columnWidth(1) > table.fontMetrics().horizontalAdvance(why)
+    table.deleteLater()
