@@ -1,5 +1,5 @@
 """What the user sees; the only home of PySide6 and pyqtgraph."""
 
-from facelens.views import upright
+from facelens.views import binding
 
-upright.install()
+binding.mend()

@@ -48,7 +48,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from facelens.views import icons, theme
+from facelens.views import binding, icons, theme
 from facelens.views.hearing import keep_keys
 from facelens.words import tr
 
@@ -126,7 +126,7 @@ def plain_tip(text: str) -> str:
 def allow_choice(combo: QComboBox, place: int, *, able: bool, tip: str = "") -> None:
     """Whether an entry can be chosen, and what its tooltip says.
 
-    By the role that holds an entry's flags, not by its item: PySide does not hear when Qt deletes one, see `tidying`.
+    By the role that holds an entry's flags, not by its item: PySide does not hear when Qt deletes one, see `binding`.
     """
     combo.setItemData(place, None if able else 0, Qt.ItemDataRole.UserRole - 1)
     combo.setItemData(place, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
@@ -347,7 +347,7 @@ class FlowLayout(QLayout):
 
     def addWidget(self, widget: QWidget) -> None:
         self.addChildWidget(widget)
-        self.addItem(QWidgetItem(widget))  # one of ours: it knows when Qt deletes it, see `tidying.forget_items`
+        self.addItem(QWidgetItem(widget))  # one of ours: it knows when Qt deletes it, see `binding`
 
     def addItem(self, item: QLayoutItem) -> None:
         self._items.append(item)
@@ -474,11 +474,10 @@ class Header(QWidget):
 
     def _chain(self) -> None:
         """Tab walks the controls as they stand, before what lies under the header."""
-        items = [self._row.itemAt(place) for place in range(self._row.count())]
         stops = [
             stop
-            for part in (item.widget() for item in items if item is not None)
-            if part is not None
+            for part in binding.parts(self._row)
+            if isinstance(part, QWidget)
             for stop in (part, *part.findChildren(QWidget))
             if stop.focusPolicy() & Qt.FocusPolicy.TabFocus and stop.window() is self.window()  # no list that pops up
         ]

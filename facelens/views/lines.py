@@ -1,7 +1,7 @@
 """A list of lines: what it shows lies in Python, and Qt asks for it.
 
 The lists of Qt that hold items make an object of both worlds for each of them. When Qt deletes such an item where
-PySide still remembers something else that lay there in memory, the program ends (see `tidying`); so the window has no
+PySide still remembers something else that lay there in memory, the program ends (see `binding`); so the window has no
 such list. A delegate takes what a line stands for from `Lines.lines`, by row: only texts and numbers go through Qt.
 """
 

@@ -38,7 +38,7 @@ from shiboken6 import isValid
 
 from facelens.session import guide
 from facelens.session.keys import hint
-from facelens.views import theme
+from facelens.views import binding, theme
 from facelens.views.controls import Segmented, label, tool_button
 from facelens.views.frame import Frame, Places
 from facelens.views.panel import Panel
@@ -112,9 +112,9 @@ def _behind(widget: QLabel) -> QWidget | None:
     row = owner.layout() if owner is not None else None
     if not isinstance(row, QHBoxLayout):
         return None
-    parts = [item.widget() for place in range(row.count()) if (item := row.itemAt(place)) is not None]
+    parts = binding.parts(row)
     after = parts[parts.index(widget) + 1 :] if widget in parts else []
-    first = next((part for part in after if part is not None and not part.isHidden()), None)
+    first = next((part for part in after if isinstance(part, QWidget) and not part.isHidden()), None)
     return first if isinstance(first, (*CONTROLS, Segmented)) else None
 
 

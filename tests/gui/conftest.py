@@ -30,7 +30,6 @@ from facelens.views.bridge import Bridge
 from facelens.views.main_window import MainWindow
 from facelens.views.panel import Desk, Panel
 from facelens.views.thumbnails import Thumbnails
-from facelens.views.tidying import forget_items
 
 PATIENCE = 60.0  # seconds; only a hanging test ever waits as long
 PEOPLE = ("Ada_Byron", "Bo_Chen", "Cy_Diaz", "Di_Eng")
@@ -196,7 +195,6 @@ def tidy(swept: None) -> Iterator[None]:
     """
     gc.disable()
     gc.freeze()
-    forget_items()
     yield
     gc.enable()
 
