@@ -130,7 +130,7 @@ class Monkey:
         self.tricks: list[tuple[int, Callable[[], str]]] = [
             (30, self.click), (12, self.drag), (12, self.hover), (8, self.wheel), (3, self.double), (3, self.menu),
             (25, self.key), (6, self.type), (18, self.act), (8, self.page), (2, self.palette), (2, self.size),
-            (2, self.dock), (2, self.tip), (1, self.open),
+            (2, self.dock), (2, self.tip), (1, self.open), (3, self.arrange), (1, self.name),
         ]  # fmt: skip
 
     # -- waiting
@@ -286,7 +286,7 @@ class Monkey:
         if isValid(widget):
             at = QPointF(spot)
             event = QMouseEvent(kind, at, widget.mapToGlobal(at), button, buttons, modifiers)
-            QCoreApplication.postEvent(widget, event)  # sent from Python, what fails would end it, see views/hearing.py
+            QCoreApplication.postEvent(widget, event)  # sent from Python, what fails would end it, see views/binding.py
             QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents)
 
     def wheel(self) -> str:
@@ -379,6 +379,52 @@ class Monkey:
         self.window.open_path(path)
         return path.name
 
+    def arrange(self) -> str:
+        """Another selection, order, filter and exclusion, as several panels may ask for at once."""
+        from facelens.session.selection import Mode, Selection
+        from facelens.session.workspace import Arrangement
+
+        store, rng = self.window.store, self.rng
+        faces = store.workspace.faces
+        if faces is None:
+            return "nothing"
+        ids = faces.ids[sorted(rng.sample(range(len(faces)), min(len(faces), rng.randrange(6))))]
+        filters = ["", "", 'identity ~ "a"', "nobody", "flag = rejected", "not tag = ada", "rating > 2"]
+        filters += [f"{name} > p50" for name in faces.columns]
+        store.update(
+            selection=rng.choice(
+                [
+                    Selection(ids=ids, current=int(rng.choice(faces.ids))),
+                    store.workspace.selection.combine(ids, rng.choice(list(Mode))),
+                ]
+            ),
+            arrangement=Arrangement(
+                filter=rng.choice(filters),
+                sort=rng.choice(["", *faces.sortable, "rating", "flag"]),
+                descending=rng.random() < 0.5,
+                group=rng.choice(["", "identity"]),
+            ),
+            excluded=ids if rng.random() < 0.2 else store.workspace.excluded,
+        )
+        return store.workspace.arrangement.filter
+
+    def name(self) -> str:
+        """Somebody else for the faces at hand, or for all of a person."""
+        from facelens.views.naming import NameSheet, faces_of
+
+        workspace, rng = self.window.store.workspace, self.rng
+        if (faces := workspace.faces) is None:
+            return "nothing"
+        person = rng.choice(["", *faces.identity.names])
+        ids = faces_of(workspace, person) if person else workspace.selection.ids
+        if not len(ids):
+            return "nothing"
+        sheet = NameSheet(self.window.desk, ids, self.window, person=person)
+        sheet.show()
+        sheet.line.setText(rng.choice(["ada byron", "Somebody", "<b>x</b>", "a\u202eb", "", *faces.identity.names]))
+        rng.choice([sheet.give.click, sheet.give.click, sheet.nobody.click, sheet.reject])()
+        return person
+
     def bring_back(self) -> None:
         """All that there was to look at; most steps should be done on something."""
         for dialog in [w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog)]:
@@ -409,9 +455,10 @@ class Monkey:
     # -- what is left over
 
     def leaks(self) -> list[str]:
-        """Panels that no window shows any more, and dialogs that were closed."""
+        """Panels that no window shows any more, dialogs that were closed, places of layouts."""
         from shiboken6 import Shiboken
 
+        from facelens.views import binding
         from facelens.views.panel import Panel
 
         for dialog in [w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog)]:
@@ -426,7 +473,8 @@ class Monkey:
         twice = collections.Counter(type(one).__name__ for one in alive if isinstance(one, Panel))
         beside = [name for name, n in twice.items() if n > 2]  # one in the stage, one beside it
         kept = collections.Counter(type(one).__name__ for one in alive if isinstance(one, QDialog))
-        return [*loose, *beside, *(name for name, n in kept.items() if n > 1)]
+        places = [f"{binding.kept_places()} places"] if binding.kept_places() else []
+        return [*loose, *beside, *(name for name, n in kept.items() if n > 1), *places]
 
     def crashes(self) -> list[str]:
         cards = [card for card in self.window.notices.cards if "inside FaceLens" in card.accessibleName()]
