@@ -381,6 +381,9 @@ class Monkey:
 
     def arrange(self) -> str:
         """Another selection, order, filter and exclusion, as several panels may ask for at once."""
+        import numpy as np
+
+        from facelens.session.filters import comparison
         from facelens.session.selection import Mode, Selection
         from facelens.session.workspace import Arrangement
 
@@ -390,7 +393,7 @@ class Monkey:
             return "nothing"
         ids = faces.ids[sorted(rng.sample(range(len(faces)), min(len(faces), rng.randrange(6))))]
         filters = ["", "", 'identity ~ "a"', "nobody", "flag = rejected", "not tag = ada", "rating > 2"]
-        filters += [f"{name} > p50" for name in faces.columns]
+        filters += [comparison(name, ">", 0.5) for name, of in faces.columns.items() if isinstance(of, np.ndarray)]
         store.update(
             selection=rng.choice(
                 [
