@@ -94,6 +94,7 @@ class View:
     run: str = ""  # training: the folder that holds it
     scale: str = ""  # training: of the terms, "linear" or "log"; "": as they lie
     stage: str = ""  # training: of several in a row, the one that is shown; "": the last that has begun
+    hidden: tuple[str, ...] = ()  # training: keys of curves that are switched off, see figures.training
 
 
 @dataclass(frozen=True)
@@ -592,7 +593,8 @@ def _part(workspace: Workspace, ground: Layout) -> int:
 
 
 def _training(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.run,), {"stage": view.stage, "log": view.scale == "log" if view.scale else None}
+    log = view.scale == "log" if view.scale else None
+    return (workspace.run,), {"stage": view.stage, "log": log, "hidden": view.hidden}
 
 
 def held_run(view: View) -> Run | None:

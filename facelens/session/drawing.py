@@ -589,12 +589,13 @@ def draw_training(
     *,
     stage: str = "",
     log: bool | None = None,
+    hidden: Sequence[str] = (),
     which: Sequence[str] = TRAINING,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for a training as far as it is: its `stage`, or where it has several the last one that has begun; terms
-    on a logarithmic axis or not, by default where they lie far apart."""
+    on a logarithmic axis or not, by default where they lie far apart; without the curves that are `hidden`."""
     from facelens.figures import training as figures
 
     shown = stage if stage in run.stages else run.stage
@@ -609,8 +610,10 @@ def draw_training(
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "curves":
-            return figures.draw_curves(rows, told, log=log)
-        return {"confidences": figures.draw_confidences, "clusters": figures.draw_clusters}[name](rows, told)
+            return figures.draw_curves(rows, told, log=log, hidden=hidden)
+        if name == "clusters":
+            return figures.draw_clusters(rows, told, hidden=hidden)
+        return figures.draw_confidences(rows, told)
 
     return _written(out, which, figure, tick, paper)
 

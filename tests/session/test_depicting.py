@@ -87,6 +87,19 @@ def test_a_training_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytes
     capsys.readouterr()
 
 
+def test_what_is_hidden_stays_hidden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = trained(tmp_path / "run", beta=1.5, gamma=2.5)
+    workspace = Workspace(run=training.held(run))
+    view = View(run=str(run), hidden=("facts beta",))
+    [drawn] = depict(workspace, "training", tmp_path / "h.svg", which=("curves",), view=view)
+    assert ">gamma 2.5<" in drawn.read_text() and ">beta 1.5<" not in drawn.read_text()
+    recipe = figure_recipe.beside(drawn)
+    figure_recipe.write(replace(recipe_of(workspace, "training", view=view), format="svg"), recipe)
+    assert main(["render", str(recipe), "--out", str(tmp_path / "again.svg")]) == 0
+    assert (tmp_path / "again.svg").read_bytes() == drawn.read_bytes()
+    capsys.readouterr()
+
+
 def test_a_training_is_drawn_in_disguise(tmp_path: Path) -> None:
     run = trained(tmp_path / "run")
     given = {"which": ("curves",), "view": View(run=str(run))}
