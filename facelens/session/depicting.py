@@ -58,6 +58,7 @@ STUDIED = frozenset({"attributes", "attribute curves", "correlation", "two parts
 class View:
     """What a figure shows beyond what the workspace says; faces by their path inside the gallery."""
 
+    total: int = 0  # gallery: how many faces there were, where only the first of them are named
     finding: str = ""  # doctor: the kind whose pictures are shown
     side: str = "b"  # evaluation: whose scores
     asked: str = ""  # evaluation: whose queries, "a" or "b"; "": as the scores
@@ -164,7 +165,11 @@ def rows_of(workspace: Workspace) -> Rows:
 
 
 def _gallery(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.faces, rows_of(workspace)), {"value": workspace.arrangement.sort}
+    faces, rows, arrangement = workspace.faces, rows_of(workspace), workspace.arrangement
+    assert faces is not None
+    value = arrangement.sort if arrangement.sort in faces.columns else ""
+    wide = faces if arrangement.group in ("", "identity", *faces.columns) else workspace.standing_faces or faces
+    return (wide, rows), {"value": value, "group": arrangement.group, "total": max(view.total, len(rows))}
 
 
 # Doctor

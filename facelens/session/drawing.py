@@ -80,15 +80,34 @@ def draw_gallery(
     rows: Rows,
     *,
     value: str = "",
+    group: str = "",
+    total: int = 0,
     which: Sequence[str] = GALLERY,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """Draw the faces at `rows` in their order, each with its number of a column `value`."""
+    """Draw the faces at `rows` in their order, each with its number of a column `value`, under the names of a column
+    `group`; they are the first of `total`, where there were more."""
     from facelens.figures.sheet import contact_sheet
 
     rows = rows if value in faces.columns else faces.listed(rows)  # an order by names must not be seen
-    return _written(out, which, lambda name, tick: contact_sheet(faces, rows, value=value, tick=tick), tick, paper)
+    rows = _regrouped(faces, rows, group) if faces.disguised else rows  # nor that of groups
+
+    def figure(name: str, tick: Tick) -> Figure:
+        return contact_sheet(faces, rows, value=value, group=group, total=total, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
+
+
+def _regrouped(faces: FaceSet, rows: Rows, group: str) -> Rows:
+    """Rows with groups in the order of what they are called now, those without a name last."""
+    from facelens.images.faceset import Labels
+
+    column = faces.identity if group == "identity" else faces.columns.get(group)
+    if not isinstance(column, Labels):
+        return rows
+    names = [(code < 0, column.names[code] if code >= 0 else "") for code in column.codes[rows].tolist()]
+    return rows[sorted(range(len(rows)), key=names.__getitem__)]
 
 
 def draw_doctor(

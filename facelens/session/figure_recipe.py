@@ -25,6 +25,7 @@ from facelens.session import archive
 from facelens.session.archive import Archive, Document
 from facelens.session.depicting import DEPICTED, ON_MAP, View, rows_of
 from facelens.session.listing import KINDS
+from facelens.session.mark_columns import FLAG, NOTE, RATING, SUBSET, TAG, called
 from facelens.session.outgoing import outgoing
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.questions import QUESTIONS
@@ -59,15 +60,37 @@ def recipe_of(
     workspace: Workspace, panel: str, *, view: View | None = None, paper: Paper | None = None, blur: bool = False
 ) -> Recipe:
     """The recipe of a panel's figures as they are now; `name` and `format` are set for each file."""
-    found = only_needed(archive.taken(workspace))
+    whole, view = archive.taken(workspace), view or View()
+    found = only_needed(whole)
     if panel == "gallery" and workspace.faces is not None:  # its very faces: by then a filter may see others
-        rows = rows_of(workspace)[:SHEET]
-        found = replace(found, selected=archive.names_of(workspace.faces, workspace.faces.ids[rows]))
+        rows = rows_of(workspace)
+        names = archive.names_of(workspace.faces, workspace.faces.ids[rows[:SHEET]])
+        found = replace(found, selected=names, **_marks(whole, workspace, frozenset(names)))
+        view = replace(view, total=len(rows))
     before = ("uncertainty",) if workspace.faces is not None and VARIANCE in workspace.faces.columns else ()
     return Recipe(
-        panel, DEPICTED[panel].names[0], view or View(), paper or Paper(), blur=blur, before=before,
+        panel, DEPICTED[panel].names[0], view, paper or Paper(), blur=blur, before=before,
         workspace=found, versions=versions(),
     )  # fmt: skip
+
+
+def _marks(whole: Archive, workspace: Workspace, names: frozenset[str]) -> dict[str, Any]:
+    """Of what was said about these faces by hand, the kinds that the gallery is arranged by."""
+    assert workspace.faces is not None
+    arrangement, known = workspace.arrangement, called(workspace.faces)
+    text = arrangement.filter.casefold().replace("_", " ")
+
+    def needed(kind: str) -> bool:
+        return known[kind] in (arrangement.sort, arrangement.group) or known[kind] in text
+
+    said = {}
+    for kind, key in ((FLAG, "flags"), (RATING, "ratings"), (NOTE, "notes")):
+        if needed(kind):
+            said[key] = {name: one for name, one in whole.annotations.get(key, {}).items() if name in names}
+    of_tags = whole.annotations.get("tags", {}) if needed(TAG) else {}
+    of_sets = whole.subsets if needed(SUBSET) else {}
+    tags, sets = ({key: [one for one in some if one in names] for key, some in of.items()} for of in (of_tags, of_sets))
+    return {"annotations": said | ({"tags": tags} if tags else {}), "subsets": sets}
 
 
 def draw(

@@ -85,8 +85,8 @@ def test_hidden_curves_are_left_out_and_the_others_keep_their_colours() -> None:
         np.testing.assert_array_equal(colours[line.get_color()], line.get_ydata())
     assert any("3 more curves are not drawn" in one for one in said)
     inside(figure)
+    every = [f"terms {name}" for name in ("loss", "term_0", "term_1")]
     with pytest.raises(InputError, match="All curves are hidden"):
-        every = [f"terms {name}" for name in ("loss", "term_0", "term_1")]
         training.draw_curves(rows(1), TOLD, hidden=[*every, training.RATE])
     clusters = rows(sizes=[30, 10], kept=0.75, stability=0.5)
     said = texts(training.draw_clusters(clusters, TOLD, hidden=("facts stability", "sizes 1")))

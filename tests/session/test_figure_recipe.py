@@ -20,11 +20,13 @@ from facelens.analyses.plan import EnsemblePlan, MatchPlan, PartsPlan, Projectio
 from facelens.commands import work
 from facelens.errors import InputError
 from facelens.features import library
+from facelens.figures import sheet
 from facelens.figures.sheet import Paper
 from facelens.images.disguise import Guise
 from facelens.images.faceset import Labels
 from facelens.resources import sample_data, sample_models
 from facelens.session import archive, depicting, drawing, figure_recipe, listing, matching, questions, replay
+from facelens.session.annotations import Annotations, noted, tagged
 from facelens.session.archive import Archive, Gallery, Model, Place
 from facelens.session.depicting import CHANGE, DEPICTED, ON_MAP, View
 from facelens.session.figure_recipe import Recipe
@@ -438,6 +440,43 @@ def test_of_a_filtered_gallery_the_very_faces_are_drawn(workspace: Workspace) ->
     )
     kept = figure_recipe.recipe_of(some, "gallery").workspace
     assert set(kept.selected) == set(archive.names_of(faces, faces.ids)) and kept.fields["arrangement"].sort == "path"
+
+
+@pytest.mark.parametrize("group", ["identity", "tag"])
+def test_a_sheet_in_groups(group: str, workspace: Workspace, project: Path) -> None:
+    faces = workspace.faces
+    assert faces is not None
+    said = noted(tagged(Annotations(), faces.ids[[1, 4, 20]], "odd & even"), faces.ids[[1]], "a secret")
+    by = replace(workspace.arrangement, sort="norm, old", group=group)
+    now = replace(workspace, selection=Selection(), arrangement=by, annotations=said)
+    [drawn] = depicting.depict(now, "gallery", project / "s.svg")
+    told, place = drawn.read_text(), figure_recipe.beside(drawn)
+    heads = [name.replace("_", " ") for name in faces.identity.names] if group == "identity" else ["odd &amp; even"]
+    assert f"24 faces by {group}" in told and all(f">{name}<" in told for name in heads)
+    figure_recipe.write(replace(figure_recipe.recipe_of(now, "gallery"), format="svg"), place)
+    assert ("odd" in place.read_text()) == (group == "tag") and "secret" not in place.read_text()
+    assert main(["render", str(place), "--out", str(project / "again.svg")]) == 0
+    assert (project / "again.svg").read_bytes() == drawn.read_bytes()
+    [hidden] = depicting.depict(now, "gallery", project / "h.svg", guise=Guise(pseudonyms=True, blur=True))
+    shown = re.findall(r">(P\d{4}|tag \d|none)</text>", hidden.read_text())
+    assert not [name for name in heads if name in hidden.read_text()]
+    if group == "tag":
+        assert shown[0] == "tag 1" and "none" in shown
+    else:
+        assert shown == sorted(shown) and len(set(shown)) == 8, "the order of the names is not seen"
+
+
+def test_a_sheet_that_was_cut_says_so_again(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = replace(workspace, selection=Selection())
+    for module, name in ((sheet, "MOST"), (figure_recipe, "SHEET")):
+        monkeypatch.setattr(module, name, 5)
+    [drawn] = depicting.depict(now, "gallery", project / "s.svg")
+    place = figure_recipe.beside(drawn)
+    figure_recipe.write(replace(figure_recipe.recipe_of(now, "gallery"), format="svg"), place)
+    assert main(["render", str(place), "--out", str(project / "again.svg")]) == 0
+    assert (project / "again.svg").read_bytes() == drawn.read_bytes() and "first 5 of 24 faces" in drawn.read_text()
 
 
 def test_size_format_and_place_can_be_others(workspace: Workspace, project: Path) -> None:
