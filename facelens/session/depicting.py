@@ -30,6 +30,7 @@ from facelens.words import plural, tr
 
 if TYPE_CHECKING:
     from facelens.analyses.jury import Average, Ruling, Verdict
+    from facelens.analyses.nearest import Links
     from facelens.analyses.parts import Layout, Parts
     from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
@@ -92,6 +93,7 @@ class View:
     augmented: tuple[str, ...] = ()
     groups: str = ""  # projection: a column whose values are listed by how far they moved; "": people
     focus: tuple[str, ...] = ()  # projection: people who alone have colours
+    near: str = ""  # projection: the face from which lines lead to its nearest; "": none
     run: str = ""  # training: the folder that holds it
     scale: str = ""  # training: of the terms, "linear" or "log"; "": as they lie
     stage: str = ""  # training: of several in a row, the one that is shown; "": the last that has begun
@@ -494,7 +496,19 @@ def _projection(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
         "look": look_of(workspace, view),
         "groups": view.groups,
         "alone": alone_of(workspace, view),
+        "near": near_of(workspace, view),
     }
+
+
+def near_of(workspace: Workspace, view: View) -> Callable[..., tuple[Links, ...]] | None:
+    """What finds the nearest of a face by each model on the map, in truth and not there; None where none is asked."""
+    from facelens.analyses.nearest import links
+
+    plan, face = workspace.resolved_projection, face_of(workspace.faces, view.near) if view.near else None
+    features = [workspace.features[name] for name in (plan.model, plan.other) if name in workspace.features]
+    if face is None or not features:
+        return None
+    return partial(links, workspace.faces, features, face, without=workspace.excluded)
 
 
 def alone_of(workspace: Workspace, view: View) -> tuple[Callable[..., Projection], ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from facelens.analyses.divided import Learners
     from facelens.analyses.evaluation import Evaluation
     from facelens.analyses.jury import Average, Ruling, Verdict
+    from facelens.analyses.nearest import Links
     from facelens.analyses.parts import Parts
     from facelens.analyses.plan import EnsemblePlan, MatchPlan
     from facelens.analyses.projection import Projection
@@ -577,18 +578,19 @@ def draw_projection(
     look: Look | None = None,
     groups: str = "",
     alone: Sequence[Callable[..., Projection]] = (),
+    near: Callable[..., tuple[Links, ...]] | None = None,
     which: Sequence[str] = PROJECTION,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for a map of the faces; `groups` is a column whose values move, else people do, `alone` lay out each of
-    some models by itself."""
+    some models by itself, `near` finds the nearest of a face, to which lines lead."""
     from facelens.figures.moved import draw_moved
     from facelens.figures.projection import draw_map, draw_side_by_side
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "map":
-            return draw_map(faces, found, look)
+            return draw_map(faces, found, look, near(tick=tick) if near is not None else ())
         if name == "moved":
             return draw_moved(faces, found, groups=groups, tick=tick)
         if len(alone) < 2:

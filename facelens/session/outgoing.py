@@ -80,7 +80,7 @@ PLAIN = frozenset({
     "SweepRow", "Upgrade", "CrossTest", "Gain", "Bound", "Compactness", "Flips", "Pairs", "Backfill", "Order",
     "SameClass", "Upgraded", "ProjectionPlan", "Alike", "FeatureSet", "Verdict", "Ruling", "Standing", "Diagnosis",
     "PartsPlan", "MatchPlan", "Patch", "Protocol", "Templates", "Slice", "Effect", "Look",
-    "Average", "Keys", "CrossErrors", "Salient", "Deletion",
+    "Average", "Keys", "CrossErrors", "Salient", "Deletion", "Links",
 })  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from facelens.__main__ import main
+from facelens.analyses import nearest
 from facelens.analyses.plan import EnsemblePlan, MatchPlan, PartsPlan, ProjectionPlan, UpgradePlan
 from facelens.commands import work
 from facelens.errors import InputError
@@ -373,6 +374,27 @@ def test_who_moved_most(workspace: Workspace, project: Path) -> None:
     alone = replace(workspace, projection_plan=replace(workspace.projection_plan, other=""))
     with pytest.raises(InputError, match="Nobody moves on a map of one model"):
         depicting.depict(alone, "projection", project / "x.svg", which=("moved",))
+
+
+def test_lines_to_the_nearest_of_a_face(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    faces = workspace.faces
+    assert faces is not None
+    bare = redrawn(workspace, project / "n.svg", "projection", "map", View()).decode()
+    view = View(near=named(workspace, 5))
+    said = redrawn(workspace, project / "n.svg", "projection", "map", view).decode()
+    near = nearest.links(faces, [workspace.features["old"]], int(faces.ids[5]))[0]
+    assert f"ring: {faces.label(5)}" in said and f"old: {near.words}" in said and "ring:" not in bare
+    gone = replace(workspace, excluded=near.pairs[:3, 1])
+    [drawn] = depicting.depict(gone, "projection", tmp_path / "g.svg", which=("map",), view=view)
+    other = nearest.links(faces, [workspace.features["old"]], int(faces.ids[5]), without=gone.excluded)[0]
+    assert f"old: {other.words}" in drawn.read_text()
+    [hidden] = depicting.depict(
+        workspace, "projection", tmp_path / "h.svg", which=("map",), view=view, guise=Guise(pseudonyms=True)
+    )
+    assert "ring: P0" in hidden.read_text() and faces.label(5) not in hidden.read_text()
+    lost = View(near="gone/away.jpg")
+    [drawn] = depicting.depict(workspace, "projection", tmp_path / "l.svg", which=("map",), view=lost)
+    assert drawn.read_text() == bare
 
 
 def test_cells_of_the_plan_and_colours_of_the_upgrade(workspace: Workspace, project: Path) -> None:
