@@ -60,6 +60,8 @@ class View:
     """What a figure shows beyond what the workspace says; faces by their path inside the gallery."""
 
     total: int = 0  # gallery: how many faces there were, where only the first of them are named
+    fed: str = ""  # models: the one that was fed in other ways
+    forms: tuple[str, ...] = ()  # models: the one that was compared with another file, and where that is
     finding: str = ""  # doctor: the kind whose pictures are shown
     side: str = "b"  # evaluation: whose scores
     asked: str = ""  # evaluation: whose queries, "a" or "b"; "": as the scores
@@ -74,7 +76,7 @@ class View:
     descending: bool = True
     columns: tuple[int, ...] = ()  # confidence: the order of its parts
     other: int = -1  # confidence: the part that the current one is compared with; -1: the one most like it
-    pair: tuple[str, ...] = ()  # confidence: the two faces before the jury
+    pair: tuple[str, ...] = ()  # confidence: the two faces before the jury; models: whose score is told
     pairs: str = "false matches"  # confidence: which many pairs are before it
     k: int = 1  # learners: of Recall@k
     limit: int = 1  # learners: others find specialists beyond this rank
@@ -190,6 +192,20 @@ def findings_of(workspace: Workspace) -> tuple[Finding, ...]:
     message = plural(len(notes), "{n} note from reading the gallery.", "{n} notes from reading the gallery.")
     reading = (Finding("reading notes", "note", message, details=notes),) if notes else ()
     return (*found.findings, *reading) if found is not None else ()
+
+
+# Models
+
+
+def _models(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    made = {}
+    faces = [face_of(workspace.faces, name) for name in view.pair]
+    pair = np.array([face for face in faces if face is not None], np.int64)
+    if view.fed and (request := questions.feeding(workspace, view.fed, pair)) is not None:
+        made["feeding"] = partial(request.call, *request.args, **request.kwargs)
+    if view.forms and (request := questions.forms(workspace, view.forms[0], Path(view.forms[1]))) is not None:
+        made["forms"] = partial(request.call, *request.args, **request.kwargs)
+    return (workspace.faces,), {"model": view.fed, **made}
 
 
 # Evaluation
@@ -633,6 +649,14 @@ DEPICTED: Mapping[str, Depicted] = {
         actions.diagnosed,
         drawing.draw_doctor,
         _doctor,
+        _nothing,
+        _to(),
+    ),
+    "models": Depicted(
+        {"feeding": "Ways of feeding", "table": "Ways of feeding, table", "forms": "Two forms of a model"},
+        actions.triable,
+        drawing.draw_models,
+        _models,
         _nothing,
         _to(),
     ),

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from facelens.analyses.uncertainty import Uncertainty, Update
     from facelens.analyses.universal import Study
     from facelens.analyses.upgrade import Upgrade
+    from facelens.features.parity import Parity
+    from facelens.features.whatif import WhatIf
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 GALLERY = ("sheet",)
 DOCTOR = ("findings", "pictures")
+MODELS = ("feeding", "table", "forms")
 CHARTS = (
     "roc", "det", "scores", "points", "summary", "breakdown", "confusable", "cmc", "open set", "rates", "retrieval",
     "queries", "errors",
@@ -133,6 +136,39 @@ def draw_doctor(
         if chosen is None:
             raise InputError(tr("No finding is about single pictures."))
         return draw_finding(faces, chosen, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
+
+
+def draw_models(
+    out: Path,
+    faces: FaceSet,
+    *,
+    model: str = "",
+    feeding: WhatIf | Callable[..., WhatIf] | None = None,
+    forms: Parity | Callable[..., Parity] | None = None,
+    which: Sequence[str] = MODELS,
+    paper: Paper | None = None,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for trials of models: what came of `feeding` a model in other ways, how far two `forms` of one are
+    apart; or what works that out."""
+    from facelens.figures import parity, whatif
+
+    known: list[WhatIf] = []  # figure and table are of one trial
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "forms":
+            if forms is None:
+                raise InputError(tr("No two forms were compared."), hint=tr("Compare forms on the Models page first."))
+            found = forms(tick=part_of(tick, 0, 2)) if callable(forms) else forms
+            return parity.draw_forms(faces, found, tick=part_of(tick, 1, 2))
+        if feeding is None:
+            raise InputError(tr("No other way of feeding was tried."), hint=tr("Feeding what-if on the Models page."))
+        if not known:
+            known.append(feeding(tick=tick) if callable(feeding) else feeding)
+        draw = {"feeding": whatif.draw_feeding, "table": whatif.draw_feeding_table}[name]
+        return draw(known[0], gallery=faces.name, model=model)
 
     return _written(out, which, figure, tick, paper)
 

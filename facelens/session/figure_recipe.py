@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,8 @@ def _view(found: object) -> View:
             raise Misfit(f"figure.view.tapped has {shown(strange[0])}")
     if any(kind not in saliency.KINDS for kind in view.heat):
         raise Misfit(f"figure.view.heat is {shown(list(view.heat))}")
+    if len(view.forms) not in (0, 2):
+        raise Misfit("figure.view.forms are no model and a file")
     if len(view.tested) not in (0, 3):
         raise Misfit("figure.view.tested is no test")
     if len(view.pair) not in (0, 2):
@@ -230,14 +232,22 @@ def _view(found: object) -> View:
 
 
 def _placed(view: View, folder: Path) -> View:
-    return replace(view, run=os.path.normpath(folder / view.run)) if view.run else view
+    return _moved(view, lambda place: os.path.normpath(folder / place))
 
 
 def _told(view: View, folder: Path) -> View:
-    """The folder of a training as a recipe in a folder says it: relative where it lies inside."""
-    place = Path(view.run)
-    inside = bool(view.run) and place.is_relative_to(folder)
-    return replace(view, run=place.relative_to(folder).as_posix()) if inside else view
+    """Places as a recipe in a folder says them: relative where they lie inside."""
+
+    def told(place: str) -> str:
+        return Path(place).relative_to(folder).as_posix() if Path(place).is_relative_to(folder) else place
+
+    return _moved(view, told)
+
+
+def _moved(view: View, put: Callable[[str], str]) -> View:
+    """The view with its places, a training's folder and a model's file, put elsewhere."""
+    run, forms = view.run and put(view.run), view.forms
+    return replace(view, run=run, forms=(forms[0], put(forms[1])) if forms else ())
 
 
 def _object(found: object, where: str) -> Document:

@@ -27,6 +27,7 @@ from tests.session.test_training import folder
 NAMES = {
     "gallery": drawing.GALLERY,
     "doctor": drawing.DOCTOR,
+    "models": drawing.MODELS,
     "evaluation": drawing.CHARTS,
     "uncertainty": drawing.UNCERTAINTY,
     "confidence": drawing.CONFIDENCE,

@@ -21,7 +21,7 @@ from facelens.analyses.plan import EnsemblePlan, MatchPlan, PartsPlan, Projectio
 from facelens.commands import work
 from facelens.errors import InputError
 from facelens.features import library
-from facelens.figures import sheet
+from facelens.figures import sheet, whatif
 from facelens.figures.sheet import Paper
 from facelens.images.disguise import Guise
 from facelens.images.faceset import Labels
@@ -42,7 +42,8 @@ SKIPPED = {
     ("match", "sweep"), ("learners", "groups"), ("confidence", "jury"), ("match", "grids"), ("match", "solvers"),
     ("evaluation", "errors"), ("upgrade", "errors"), ("match", "saliency"),
 }  # fmt: skip
-DRAWN = [word for word, row in DEPICTED.items() if row.gallery and word != "doctor"]  # nothing is wrong with these
+# Nothing is wrong with these faces, and no model was tried.
+DRAWN = [word for word, row in DEPICTED.items() if row.gallery and word not in ("doctor", "models")]
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +169,7 @@ def test_every_figure_has_a_title_and_a_name_that_drawing_knows() -> None:
     known = {
         "gallery": drawing.GALLERY,
         "doctor": drawing.DOCTOR,
+        "models": drawing.MODELS,
         "evaluation": drawing.CHARTS,
         "uncertainty": drawing.UNCERTAINTY,
         "confidence": drawing.CONFIDENCE,
@@ -426,6 +428,46 @@ def test_flips_of_pairs_and_errors_of_a_test(workspace: Workspace, project: Path
             depicting.depict(workspace, "upgrade", project / "x.svg", which=("errors",), view=View(tested=tested))
 
 
+def test_trials_of_a_model(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    assert workspace.faces is not None
+    view = View(fed="old", pair=(named(workspace, 0), named(workspace, 4)))
+    work = depicting.DEPICTED["models"].arguments(workspace, view)[1]["feeding"]
+    what = work()
+    said = [redrawn(workspace, project / "m.svg", "models", name, view).decode() for name in ("feeding", "table")]
+    assert all(f">{one.variant.name}</text>" in svg for one in what.outcomes for svg in said)
+    assert all(f">{cell}</text>" in said[1] for row in whatif.cells(what) for cell in row if cell)
+    assert ">pair</text>" in said[1] and "24 pictures of 8 people" in said[0]
+    [held] = drawing.draw_models(tmp_path / "m.svg", workspace.faces, model="old", feeding=what, which=("feeding",))
+    assert held.read_text() == said[0], "of the trial that was made, and made again"
+    both = View(forms=("old", str(project / "models" / "lce.safetensors")))
+    forms = redrawn(workspace, project / "f.svg", "models", "forms", both).decode()
+    assert "The forms differ: 24 pictures are below the line" in forms and "lce.safetensors" in forms
+    hidden = depicting.depict(
+        workspace, "models", tmp_path / "h.svg", view=replace(view, forms=both.forms), guise=Guise(pseudonyms=True)
+    )
+    names = workspace.faces.identity.names
+    told = [path.read_text() for path in hidden]
+    assert len(told) == 3 and "file.safetensors and file.safetensors" in told[2] and "P000" in told[2]
+    assert not [name for name in names for svg in told if name.replace("_", " ") in svg]
+    for name, words in (("table", "No other way of feeding was tried"), ("forms", "No two forms were compared")):
+        with pytest.raises(InputError, match=words):
+            depicting.depict(workspace, "models", project / "x.svg", which=(name,))
+
+
+def test_a_form_from_elsewhere_is_not_read_by_itself(
+    workspace: Workspace, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(project / "models" / "old.safetensors", tmp_path / "other.safetensors")
+    place, out = project / "f.svg.recipe.json", ["--out", str(tmp_path / "f.svg")]
+    view = View(forms=("old", str(tmp_path / "other.safetensors")))
+    recipe = figure_recipe.recipe_of(workspace, "models", view=view)
+    figure_recipe.write(replace(recipe, name="forms", format="svg"), place)
+    assert main(["render", str(place), *out]) == 1
+    assert "nothing there was opened here before" in capsys.readouterr().err and not (tmp_path / "f.svg").exists()
+    assert main(["render", str(place), *out, "--trust"]) == 0
+    assert "Both forms agree" in (tmp_path / "f.svg").read_text()
+
+
 def test_what_the_doctor_found(workspace: Workspace, asked: Archive, project: Path) -> None:
     with pytest.raises(InputError, match="Nothing is wrong"):
         depicting.depict(workspace, "doctor", project / "f.svg", which=("findings",))
@@ -571,6 +613,7 @@ def _at(found: dict[str, Any], path: str, value: object) -> None:
         ("figure.view.cut", 7),
         ("figure.view.heat", ["fire"]),
         ("figure.view.tested", ["new"]),
+        ("figure.view.forms", ["old"]),
         ("figure.view.tapped", {"of": "cat"}),
         ("figure.view.tapped", {"lines": [{"kind": "cat"}]}),
         ("figure.view.focus", ["x" * 10_000]),
