@@ -6,6 +6,7 @@ import io
 import logging
 import math
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.errors import InputError
+from facelens.figures.fonts import lacking, lent
 from facelens.figures.page import elided, wide
 from facelens.figures.style import INK, style
 from facelens.files import atomic_write
@@ -31,6 +33,7 @@ CELL, TOP, SIDE = (0.86, 1.04), 0.34, 0.1  # inches: of a face, of the title, at
 HEADING, APART, BELOW = 0.2, 0.2, 0.1  # inches: over the faces of a group, beside and under them
 FORMATS = ("png", "svg", "pdf")
 MOST_PIXELS = 120_000_000
+BOXES = "Warning"  # the text of a PNG that names scripts whose letters are boxes
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +165,8 @@ def _cell(
         axes.text(0.5, 0.5, tr("not readable"), transform=axes.transAxes, **how)
     y = (y + 0.12) / height
     shown = _cut(faces.label(row), 11 if numbers is not None else 16)
+    if lacking(shown):  # letters may be twice as wide
+        shown = elided(shown, 5.4, CELL[0] - (0.36 if numbers is not None else 0.06))
     figure.text(x / width, y, shown, fontsize=5.4, color=INK["text2"], va="center")
     if numbers is not None:
         told = number(float(numbers[row])) if numbers[row] == numbers[row] else tr("n/a")
@@ -199,13 +204,23 @@ def save(figure: Figure, out: Path, *, paper: Paper | None = None) -> Path:
         message = tr("A picture of {w} × {h} pixels is too large.", w=pixels[0], h=pixels[1])
         raise InputError(message, hint=tr("Take a smaller width or fewer dots per inch, or SVG or PDF."))
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # a PDF's fonts are packed with a line of log a table
-    with style(), atomic_write(out) as file:
-        _WRITERS[kind](figure, file, paper.dpi, factor)
+    with style(), atomic_write(out) as file, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing", UserWarning)  # which is told by script, see `lent`
+        if kind == "svg":
+            _write_svg(figure, file, paper.dpi, factor)
+            return out
+        with lent(figure) as boxes:
+            if kind == "pdf":
+                _write_pdf(figure, file, paper.dpi, factor)
+            else:
+                _write_png(figure, file, paper.dpi, factor, boxes)
     return out
 
 
-def _write_png(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None:
-    figure.savefig(file, format="png", dpi=dpi * factor, metadata={"Software": "FaceLens"})
+def _write_png(figure: Figure, file: IO[bytes], dpi: int, factor: float, boxes: Sequence[str]) -> None:
+    """`boxes` are scripts of which no letter could be drawn: the picture tells them to who looks at it."""
+    told = {BOXES: ", ".join(boxes)} if boxes else {}
+    figure.savefig(file, format="png", dpi=dpi * factor, metadata={"Software": "FaceLens", **told})
 
 
 def _write_svg(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None:
@@ -252,6 +267,3 @@ def _write_pdf(figure: Figure, file: IO[bytes], dpi: int, factor: float) -> None
     finally:
         made.close()  # type: ignore[no-untyped-call]
         figure.set_dpi(before)
-
-
-_WRITERS = {"png": _write_png, "svg": _write_svg, "pdf": _write_pdf}
