@@ -64,7 +64,7 @@ def curves(rows: Sequence[Row], part: str, *, lead: str = "", words: Mapping[str
     names = dict.fromkeys(
         name for row in rows for name, one in row.get(part, {}).items() if isinstance(one, (int, float))
     )
-    made = []
+    made: list[Curve] = []
     for name in only or names:
         if name not in names or name in but:
             continue

@@ -520,11 +520,12 @@ def near_of(workspace: Workspace, view: View) -> Callable[..., tuple[Links, ...]
     """What finds the nearest of a face by each model on the map, in truth and not there; None where none is asked."""
     from facelens.analyses.nearest import links
 
-    plan, face = workspace.resolved_projection, face_of(workspace.faces, view.near) if view.near else None
+    plan, faces = workspace.resolved_projection, workspace.faces
+    face = face_of(faces, view.near) if view.near else None
     features = [workspace.features[name] for name in (plan.model, plan.other) if name in workspace.features]
-    if face is None or not features:
+    if faces is None or face is None or not features:
         return None
-    return partial(links, workspace.faces, features, face, without=workspace.excluded)
+    return partial(links, faces, features, face, without=workspace.excluded)
 
 
 def alone_of(workspace: Workspace, view: View) -> tuple[Callable[..., Projection], ...]:

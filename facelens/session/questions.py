@@ -360,7 +360,7 @@ def feeding(workspace: Workspace, model: str, pair: Ids | None = None) -> Reques
     faces, found = workspace.kept_faces, workspace.inspection(model)
     if faces is None or found is None:
         return None
-    rows = faces.rows_of(pair) if pair is not None else ()
+    rows = faces.rows_of(pair).tolist() if pair is not None else []
     return Request(
         title=tr("Try ways of feeding {name}", name=model),
         call=tasks.try_feeding,
@@ -368,7 +368,7 @@ def feeding(workspace: Workspace, model: str, pair: Ids | None = None) -> Reques
         kwargs={
             "card": found.card,
             "consents": folders.consents(),
-            "pair": (int(rows[0]), int(rows[1])) if len(rows) == 2 else None,
+            "pair": (rows[0], rows[1]) if len(rows) == 2 else None,
         },
         slot=FEED,
     )
