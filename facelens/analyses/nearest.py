@@ -9,18 +9,21 @@ Shapes      vectors (N, D); result ids (n, k) and cosine (n, k), largest first
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facelens.features.featureset import FeatureSet
-from facelens.images.faceset import Ids, Rows
+from facelens.images.faceset import FaceSet, Ids, Rows
 from facelens.progress import Tick, part_of, silent
+from facelens.words import plural, tr
 
 BLOCK = 1 << 22  # floats looked at at once
 HELD = 1 << 25  # cosines held at once
 EXACT = 50_000  # faces that are all compared with each other in all dimensions
 CANDIDATES = 4
+LINKED = 10  # nearest faces that a map leads to
 
 
 def nearest(
@@ -73,11 +76,41 @@ def _cosines(features: FeatureSet, rows: NDArray[np.int64], *, tick: Tick) -> ND
     return cosine
 
 
-def by_models(
-    features: Sequence[FeatureSet], face: int, *, k: int = 5, without: Ids | None = None, tick: Tick = silent
-) -> list[tuple[Ids, NDArray[np.float32]]]:
-    """The same by each of some models."""
-    return [nearest(one, face, k=k, without=without, tick=tick) for one in features]
+@dataclass(frozen=True, eq=False)
+class Links:
+    """From a face to its nearest by one model."""
+
+    pairs: NDArray[np.int64]  # (k, 2) ids
+    right: NDArray[np.bool_] | None  # (k,) whether both are one person; None where that is not known
+    cosine: NDArray[np.float32]  # (k,)
+
+    @property
+    def words(self) -> str:
+        """How many of them are right."""
+        n = plural(len(self.pairs), "{n} nearest vector", "{n} nearest vectors")
+        return n if self.right is None else tr("{n}: {right} of the same person", n=n, right=int(self.right.sum()))
+
+
+def links(
+    faces: FaceSet,
+    features: Sequence[FeatureSet],
+    face: int,
+    *,
+    k: int = LINKED,
+    without: Ids | None = None,
+    tick: Tick = silent,
+) -> tuple[Links, ...]:
+    """Links from a face to those nearest to it among `faces`, by each of some models."""
+    made = []
+    for one in features:
+        ids, cosine = nearest(one, face, k=k, without=without, tick=tick)
+        here = np.array([faces.row_of(other) is not None for other in ids.tolist()], bool)
+        ids, cosine = ids[here], cosine[here]
+        pairs = np.column_stack([np.full(len(ids), face, np.int64), ids])
+        codes = faces.identity.codes[faces.rows_of(pairs.reshape(-1))].reshape(-1, 2) if len(ids) else pairs
+        known = bool(len(ids)) and bool((codes >= 0).all())
+        made.append(Links(pairs, codes[:, 0] == codes[:, 1] if known else None, cosine))
+    return tuple(made)
 
 
 def every(features: FeatureSet, ids: Ids, *, k: int = 15, tick: Tick = silent) -> tuple[Rows, NDArray[np.float32]]:

@@ -88,6 +88,8 @@ def _opened(recipe: Recipe, arguments: argparse.Namespace) -> Workspace:
     if not depicting.DEPICTED[recipe.panel].gallery:
         replay.allowed(recipe.workspace, Path(recipe.view.run), trusted=arguments.trust)
         return Workspace()
+    if recipe.view.forms:  # read as a model is: only where one was opened before
+        replay.allowed(recipe.workspace, Path(recipe.view.forms[1]), trusted=arguments.trust)
     opened = replay.replay(
         recipe.workspace,
         trusted=arguments.trust,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from facelens.errors import InputError
+from facelens.figures.fonts import USUAL, lacking
 from facelens.figures.scales import Array
 from facelens.figures.style import INK
 from facelens.images import decode
@@ -273,9 +274,11 @@ def wide(text: str, size: float, *, bold: bool = False) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    face = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
+    face = FontProperties(family=USUAL, weight="bold" if bold else "normal")
     if not text.strip():
         return 0.0
+    if strange := lacking(text):  # whichever font they are drawn with: as wide as letters of CJK are
+        text = "".join("—" if one in strange else one for one in text)
     # Where curves bend counts, not how far they get: the same but for a hair, and much faster.
     return float(TextPath((0, 0), text, size=size, prop=face).vertices[:, 0].max()) * 1.06 / 72
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facelens.analyses.flips import GAINED, LOST, SAME, UNSEARCHED
+from facelens.analyses.nearest import Links
 from facelens.analyses.projection import NAMES, Projection
 from facelens.errors import InputError
 from facelens.figures import hues
@@ -34,6 +35,8 @@ LISTED = 10  # names in the legend
 TOLD_APART = 12  # names with hues of their own
 NAMED = 8  # people in focus or selected up to which they are named
 GREY = "#9a9a9a"
+LINKS = {None: ("-", "text2"), True: ("-", "good"), False: ("--", "bad")}  # to the nearest, by whether it is right
+LINES = ("-", "--")  # marks that are lines
 MARKS = {  # in order of drawing; a space behind a mark: only its outline
     UNSEARCHED: ("o ", GREY, 0.7),
     SAME: ("o", GREY, 0.7),
@@ -58,8 +61,8 @@ class Look:
     selection: Ids | None = None
 
 
-def draw_map(faces: FaceSet, found: Projection, look: Look | None = None) -> Figure:
-    """The map as a figure in the light theme."""
+def draw_map(faces: FaceSet, found: Projection, look: Look | None = None, links: Sequence[Links] = ()) -> Figure:
+    """The map as a figure in the light theme; `links` from one face to its nearest, by each model that is on it."""
     look = look or Look()
     if not len(found):
         raise InputError(tr("There are no faces on the map."), hint=tr("Embed the gallery first."))
@@ -67,12 +70,14 @@ def draw_map(faces: FaceSet, found: Projection, look: Look | None = None) -> Fig
     if len(rows) != len(found):
         raise InputError(tr("The map is of other faces."), hint=tr("Lay out the open gallery first."))
     shades, legend, scale = _colours(faces, rows, found, look)
+    legend += _linked(links)
     two = found.other is not None
     side, count = (TWO, 2) if two else (ONE, 1)
     width = 2 * MARGIN + count * side + (count - 1) * GAP
     foot = [sentence(found), *(one for one in found.notes if one != found.agreement)]
     if two:
         foot.append(tr("lines lead to where the same face is in the other map"))
+    foot += _near(faces, found, links)
     room = width - 2 * MARGIN
     entries = _rows(legend, room)
     below = 0.2 * (len(entries) + (scale is not None)) + 0.1
@@ -96,6 +101,8 @@ def draw_map(faces: FaceSet, found: Projection, look: Look | None = None) -> Fig
             if other is not None:
                 _ways(axes, points, other, shades, look)
             _dots(axes, points, shades, faces, rows, look, side)
+            if place < len(links) and len(links[place].pairs):
+                _links(axes, points, found.ids, links[place])
             _names(axes, points, faces, rows, found, look)
         down = top + side + 0.12
         for line in entries:
@@ -324,6 +331,41 @@ def _ways(axes: Axes, points: Floats, other: Floats, shades: Floats, look: Look)
         )
 
 
+def _links(axes: Axes, points: Floats, ids: Ids, links: Links) -> None:
+    """Lines from a face, which is ringed, to its nearest as far as they are on the map; dashed to other people."""
+    from matplotlib.collections import LineCollection
+
+    where = {face: place for place, face in enumerate(ids.tolist())}
+    right = [None] * len(links.pairs) if links.right is None else links.right.tolist()
+    for kind, (mark, ink) in LINKS.items():
+        pairs = [pair for pair, one in zip(links.pairs.tolist(), right) if one is kind]
+        ends = [[points[where[one]], points[where[other]]] for one, other in pairs if one in where and other in where]
+        if ends:
+            axes.add_collection(
+                LineCollection(ends, colors=INK[ink], linewidths=0.9, linestyles=mark, zorder=4), autolim=False
+            )
+    if (place := where.get(int(links.pairs[0, 0]))) is not None:
+        x, y = points[place]
+        axes.scatter([x], [y], s=30, facecolors="none", edgecolors=INK["text"], linewidths=1.0, zorder=5)
+
+
+def _linked(links: Sequence[Links]) -> list[Entry]:
+    """What the legend says of them."""
+    words = {None: tr("nearest vector"), True: tr("nearest, same person"), False: tr("nearest, another person")}
+    there = [some for some in links if len(some.pairs)]
+    kinds = {one for some in there for one in (some.right.tolist() if some.right is not None else [None])}
+    return [(mark, INK[ink], words[kind]) for kind, (mark, ink) in LINKS.items() if kind in kinds]
+
+
+def _near(faces: FaceSet, found: Projection, links: Sequence[Links]) -> list[str]:
+    """Whose nearest they are, and how many of them are right."""
+    models = (found.plan.model, found.plan.other) if found.other is not None else ("",)
+    known = [(name, one) for name, one in zip(models, links) if len(one.pairs)]
+    row = faces.row_of(int(known[0][1].pairs[0, 0])) if known else None
+    said = [f"{escaped(name)}: {one.words}" if name else one.words for name, one in known]
+    return [tr("ring: {name}", name=faces.label(row)), *said] if row is not None else []
+
+
 def _names(
     axes: Axes, points: Floats, faces: FaceSet, rows: NDArray[np.int64], found: Projection, look: Look
 ) -> None:
@@ -349,7 +391,7 @@ def _rows(entries: Sequence[Entry], room: float) -> list[list[tuple[float, Entry
     made: list[list[tuple[float, Entry]]] = []
     x = room + 1
     for entry in entries:
-        long = wide(entry[2], 6.5) + (0.16 if entry[0] else 0) + 0.16
+        long = wide(entry[2], 6.5) + _marked(entry) + 0.16
         if x + long > room:
             made.append([])
             x = 0.0
@@ -358,15 +400,23 @@ def _rows(entries: Sequence[Entry], room: float) -> list[list[tuple[float, Entry
     return made
 
 
+def _marked(entry: Entry) -> float:
+    """The room for a mark, in inches."""
+    return 0.0 if not entry[0] else 0.3 if entry[0] in LINES else 0.16
+
+
 def _entries(page: Page, line: Sequence[tuple[float, Entry]], down: float) -> None:
-    for x, (mark, colour, words) in line:
-        if mark:
+    for x, entry in line:
+        mark, colour, words = entry
+        if mark in LINES:
+            axes = page.bare(MARGIN + x, down - 0.06, 0.24, 0.12)
+            axes.plot([0, 1], [0.5, 0.5], mark, color=colour, linewidth=0.9)
+        elif mark:
             axes = page.bare(MARGIN + x, down - 0.06, 0.12, 0.12)
             fill = "none" if mark.endswith(" ") else colour
             axes.plot([0.5], [0.5], mark.strip(), markersize=4.5, markerfacecolor=fill, markeredgecolor=colour,
                       markeredgewidth=0.7)  # fmt: skip
-            x += 0.16
-        page.text(MARGIN + x, down, words, size=6.5, ink="text2")
+        page.text(MARGIN + x + _marked(entry), down, words, size=6.5, ink="text2")
 
 
 def _counted(found: Projection, faces: FaceSet, rows: NDArray[np.int64]) -> str:

@@ -6,7 +6,7 @@ Drawn from the rows that a training writes every few steps. Every figure names w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ METRICS = {"precision_at_1": "P@1", "tar_at_far_1e-2": "TAR @ FAR 1e-2"}
 CLUSTERS = {"kept": "kept their learner", "stability": "NMI with those before"}
 TOLD_APART = (*CLUSTERS, "phase", "sizes", "confidence", "confidences")  # facts that have figures of their own
 VARIATIONS = 4  # rows of confidences
+RATE, SIZES = "rate rate", "sizes"  # keys of the learning rate, and of the learners with their number behind it
 
 Row = Mapping[str, Any]
 
@@ -48,6 +49,8 @@ class Curve:
     steps: Array
     values: Array
     leads: bool = False
+    key: str = ""  # by which it can be hidden: the part of the rows, and its name there
+    place: int = 0  # among all, hidden ones too: what its colour follows from
 
     @property
     def last(self) -> str:
@@ -61,7 +64,7 @@ def curves(rows: Sequence[Row], part: str, *, lead: str = "", words: Mapping[str
     names = dict.fromkeys(
         name for row in rows for name, one in row.get(part, {}).items() if isinstance(one, (int, float))
     )
-    made = []
+    made: list[Curve] = []
     for name in only or names:
         if name not in names or name in but:
             continue
@@ -69,7 +72,8 @@ def curves(rows: Sequence[Row], part: str, *, lead: str = "", words: Mapping[str
         steps, values = np.array(known, np.float64).reshape(-1, 2).T
         *which, last = name.split(" ")
         called = " ".join([*which, tr((words or {})[last]) if words and last in words else last.replace("_", " ")])
-        made.append(Curve(called, *thinned(steps, values), leads=name == lead))
+        key, place = f"{part} {name}", len(made)
+        made.append(Curve(called, *thinned(steps, values), leads=name == lead, key=key, place=place))
     return [one for one in made if len(one.values)]
 
 
@@ -103,10 +107,13 @@ def far_apart(some: Sequence[Curve]) -> bool:
 # Curves
 
 
-def draw_curves(rows: Sequence[Row], told: Sequence[str], *, log: bool | None = None) -> Figure:
+def draw_curves(
+    rows: Sequence[Row], told: Sequence[str], *, log: bool | None = None, hidden: Collection[str] = ()
+) -> Figure:
     """Terms of the loss, validation, the learning rate, and what else the kind tells; the loss itself leads.
 
-    `log` says whether terms stand on a logarithmic axis; None: where they lie far apart.
+    `log` says whether terms stand on a logarithmic axis; None: where they lie far apart. `hidden` are keys of curves
+    that are left out; the others keep their colours.
     """
     charts: list[tuple[str, list[Curve], dict[str, Any]]] = []
     if terms := curves(rows, "terms", lead="loss"):
@@ -117,26 +124,39 @@ def draw_curves(rows: Sequence[Row], told: Sequence[str], *, log: bool | None = 
     rate = [(float(row["step"]), float(row["rate"])) for row in rows if _there(row.get("rate"))]
     if rate:
         steps, values = np.array(rate).T
-        charts.append((tr("learning rate"), [Curve(tr("rate"), *thinned(steps, values), leads=True)], {}))
+        charts.append((tr("learning rate"), [Curve(tr("rate"), *thinned(steps, values), leads=True, key=RATE)], {}))
     if facts := curves(rows, "facts", but=TOLD_APART):
         charts.append((tr("facts"), facts, {"log": far_apart(facts)}))
     if not charts:
         raise InputError(tr("The training has told nothing yet."), hint=tr("Wait for its first row."))
+    seen = [(title, _seen(some, hidden), how) for title, some, how in charts]
+    missing = sum(len(some) for _, some, _ in charts) - sum(len(some) for _, some, _ in seen)
+    charts = [one for one in seen if one[1]]
+    if not charts:
+        raise InputError(tr("All curves are hidden."), hint=tr("Click a name over a chart to show its curve."))
     across = min(len(charts), 2)
     down = -(-len(charts) // 2)
     width = max(MARGIN + across * STEP, 5.0)
     foot = [tr("at the right end of a curve: its name and last value"), *_steps(rows)]
-    hidden = [len(some) - MOST for _, some, _ in charts if len(some) > MOST]
-    foot += [tr("{n} more curves are not drawn", n=sum(hidden))] if hidden else []
+    foot += _missing(missing)
     with style():
         page = Page(width, HEAD + down * (TALL + 0.72) + 0.12 + LINE * len(lines(foot, width - 2 * MARGIN)))
         page.head(tr("Training"), told)
         for i, (title, some, how) in enumerate(charts):
             x, top = MARGIN + i % 2 * STEP, HEAD + i // 2 * (TALL + 0.72)
             page.text(x, top + 0.08, tr("{title} (log)", title=title) if how.get("log") else title, size=7, ink="text2")
-            _chart(page, x, top + 0.2, some[:MOST], _total(rows), **how)
+            _chart(page, x, top + 0.2, some, _total(rows), **how)
         page.foot(foot)
         return page.figure
+
+
+def _seen(some: Sequence[Curve], hidden: Collection[str]) -> list[Curve]:
+    """Those that are not hidden, as many as a chart has."""
+    return [one for one in some if one.key not in hidden][:MOST]
+
+
+def _missing(n: int) -> list[str]:
+    return [plural(n, "{n} more curve is not drawn", "{n} more curves are not drawn")] if n else []
 
 
 def _total(rows: Sequence[Row]) -> int:
@@ -179,11 +199,11 @@ def _chart(
     axes.set_axisbelow(True)
     axes.grid(True, axis="y", color=INK["text"], alpha=0.09, linewidth=0.7)
     ends = []
-    for place, one in sorted(enumerate(some), key=lambda pair: pair[1].leads):
+    for one in sorted(some, key=lambda one: one.leads):
         there = one.values > 0 if log else np.isfinite(one.values)
         if not there.any():
             continue
-        colour, dash = (INK["text"], ()) if one.leads else (shade(place), DASHES[place % len(DASHES)])
+        colour, dash = (INK["text"], ()) if one.leads else (shade(one.place), DASHES[one.place % len(DASHES)])
         look: dict[str, Any] = {"dashes": dash} if dash else {}
         look |= {"marker": "o", "markersize": 3} if there.sum() == 1 else {}
         values = forward(scale, one.values[there])
@@ -297,29 +317,38 @@ def _half(axes: Axes, x: float, edges: Array, shares: Array, *, left: bool) -> N
 # Clusters of learners
 
 
-def draw_clusters(rows: Sequence[Row], told: Sequence[str]) -> Figure:
-    """How many faces keep their learner when they are divided anew, and how many each learner has."""
+def draw_clusters(rows: Sequence[Row], told: Sequence[str], *, hidden: Collection[str] = ()) -> Figure:
+    """How many faces keep their learner when they are divided anew, and how many each learner has.
+
+    `hidden` are keys of curves that are left out.
+    """
     kept = curves(rows, "facts", only=tuple(CLUSTERS), lead="kept", words=CLUSTERS)
     sizes = [(float(row["step"]), row["facts"]["sizes"]) for row in rows if row.get("facts", {}).get("sizes")]
     if not sizes:
         raise InputError(tr("This training divides no faces."), hint=tr("Learners with clusters come of divided."))
     at = np.array([step for step, _ in sizes])
     shares = np.array([np.divide(counts, max(sum(counts), 1)) for _, counts in sizes])
-    learners = [Curve(tr("learner {n}", n=i + 1), at, shares[:, i]) for i in range(shares.shape[1])]
+    learners = [
+        Curve(tr("learner {n}", n=i + 1), at, shares[:, i], key=f"{SIZES} {i + 1}", place=i)
+        for i in range(shares.shape[1])
+    ]
     merged = next((int(row["step"]) for row in rows if row.get("facts", {}).get("phase") == "merged"), None)
-    charts = [*([(tr("share of faces, NMI; 1 is stable"), kept)] if kept else [])]
-    charts.append((tr("share of all faces"), learners))
-    width = max(MARGIN + len(charts) * STEP, 5.0)
+    charts = [(tr("share of faces, NMI; 1 is stable"), kept), (tr("share of all faces"), learners)]
+    seen = [(title, _seen(some, hidden), some is kept) for title, some in charts]
+    missing = sum(len(some) for _, some in charts) - sum(len(some) for _, some, _ in seen)
+    seen = [one for one in seen if one[1]]
+    if not seen:
+        raise InputError(tr("All curves are hidden."), hint=tr("Click a name over a chart to show its curve."))
+    width = max(MARGIN + len(seen) * STEP, 5.0)
     foot = _steps(rows) + ([tr("grey: merged, all learn from all")] if merged is not None else [])
-    if len(learners) > MOST:
-        foot.append(tr("the first {n} of {k} learners", n=MOST, k=len(learners)))
+    foot += _missing(missing)
     with style():
         page = Page(width, HEAD + TALL + 0.84 + LINE * len(lines(foot, width - 2 * MARGIN)))
         page.head(tr("Clusters of the learners"), told)
-        for i, (title, some) in enumerate(charts):
+        for i, (title, some, unit) in enumerate(seen):
             x = MARGIN + i * STEP
             page.text(x, HEAD + 0.08, title, size=7, ink="text2")
-            axes = _chart(page, x, HEAD + 0.2, some[:MOST], _total(rows), unit=some is kept)
+            axes = _chart(page, x, HEAD + 0.2, some, _total(rows), unit=unit)
             if merged is not None and merged < _total(rows):
                 axes.axvspan(merged, _total(rows), color=INK["text"], alpha=0.06, linewidth=0)
         page.foot(foot)

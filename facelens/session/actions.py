@@ -162,6 +162,11 @@ def model_loaded(workspace: Workspace) -> str:
     return "" if workspace.model_names else tr("Needs a model. Open one first{key}.", key=hint("model.open"))
 
 
+def triable(workspace: Workspace) -> str:
+    """Needs a gallery and any model."""
+    return model_loaded(workspace) or gallery_open(workspace)
+
+
 def model_usable(workspace: Workspace, name: str = "") -> str:
     """Needs a gallery and a model file that fits."""
     if reason := model_loaded(workspace):

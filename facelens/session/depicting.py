@@ -30,6 +30,7 @@ from facelens.words import plural, tr
 
 if TYPE_CHECKING:
     from facelens.analyses.jury import Average, Ruling, Verdict
+    from facelens.analyses.nearest import Links
     from facelens.analyses.parts import Layout, Parts
     from facelens.analyses.projection import Projection
     from facelens.analyses.reranking import Sweep
@@ -58,6 +59,9 @@ STUDIED = frozenset({"attributes", "attribute curves", "correlation", "two parts
 class View:
     """What a figure shows beyond what the workspace says; faces by their path inside the gallery."""
 
+    total: int = 0  # gallery: how many faces there were, where only the first of them are named
+    fed: str = ""  # models: the one that was fed in other ways
+    forms: tuple[str, ...] = ()  # models: the one that was compared with another file, and where that is
     finding: str = ""  # doctor: the kind whose pictures are shown
     side: str = "b"  # evaluation: whose scores
     asked: str = ""  # evaluation: whose queries, "a" or "b"; "": as the scores
@@ -72,7 +76,7 @@ class View:
     descending: bool = True
     columns: tuple[int, ...] = ()  # confidence: the order of its parts
     other: int = -1  # confidence: the part that the current one is compared with; -1: the one most like it
-    pair: tuple[str, ...] = ()  # confidence: the two faces before the jury
+    pair: tuple[str, ...] = ()  # confidence: the two faces before the jury; models: whose score is told
     pairs: str = "false matches"  # confidence: which many pairs are before it
     k: int = 1  # learners: of Recall@k
     limit: int = 1  # learners: others find specialists beyond this rank
@@ -91,9 +95,11 @@ class View:
     augmented: tuple[str, ...] = ()
     groups: str = ""  # projection: a column whose values are listed by how far they moved; "": people
     focus: tuple[str, ...] = ()  # projection: people who alone have colours
+    near: str = ""  # projection: the face from which lines lead to its nearest; "": none
     run: str = ""  # training: the folder that holds it
     scale: str = ""  # training: of the terms, "linear" or "log"; "": as they lie
     stage: str = ""  # training: of several in a row, the one that is shown; "": the last that has begun
+    hidden: tuple[str, ...] = ()  # training: keys of curves that are switched off, see figures.training
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,11 @@ def rows_of(workspace: Workspace) -> Rows:
 
 
 def _gallery(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.faces, rows_of(workspace)), {"value": workspace.arrangement.sort}
+    faces, rows, arrangement = workspace.faces, rows_of(workspace), workspace.arrangement
+    assert faces is not None
+    value = arrangement.sort if arrangement.sort in faces.columns else ""
+    wide = faces if arrangement.group in ("", "identity", *faces.columns) else workspace.standing_faces or faces
+    return (wide, rows), {"value": value, "group": arrangement.group, "total": max(view.total, len(rows))}
 
 
 # Doctor
@@ -182,6 +192,20 @@ def findings_of(workspace: Workspace) -> tuple[Finding, ...]:
     message = plural(len(notes), "{n} note from reading the gallery.", "{n} notes from reading the gallery.")
     reading = (Finding("reading notes", "note", message, details=notes),) if notes else ()
     return (*found.findings, *reading) if found is not None else ()
+
+
+# Models
+
+
+def _models(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    made = {}
+    faces = [face_of(workspace.faces, name) for name in view.pair]
+    pair = np.array([face for face in faces if face is not None], np.int64)
+    if view.fed and (request := questions.feeding(workspace, view.fed, pair)) is not None:
+        made["feeding"] = partial(request.call, *request.args, **request.kwargs)
+    if view.forms and (request := questions.forms(workspace, view.forms[0], Path(view.forms[1]))) is not None:
+        made["forms"] = partial(request.call, *request.args, **request.kwargs)
+    return (workspace.faces,), {"model": view.fed, **made}
 
 
 # Evaluation
@@ -488,7 +512,20 @@ def _projection(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict
         "look": look_of(workspace, view),
         "groups": view.groups,
         "alone": alone_of(workspace, view),
+        "near": near_of(workspace, view),
     }
+
+
+def near_of(workspace: Workspace, view: View) -> Callable[..., tuple[Links, ...]] | None:
+    """What finds the nearest of a face by each model on the map, in truth and not there; None where none is asked."""
+    from facelens.analyses.nearest import links
+
+    plan, faces = workspace.resolved_projection, workspace.faces
+    face = face_of(faces, view.near) if view.near else None
+    features = [workspace.features[name] for name in (plan.model, plan.other) if name in workspace.features]
+    if faces is None or face is None or not features:
+        return None
+    return partial(links, faces, features, face, without=workspace.excluded)
 
 
 def alone_of(workspace: Workspace, view: View) -> tuple[Callable[..., Projection], ...]:
@@ -592,7 +629,8 @@ def _part(workspace: Workspace, ground: Layout) -> int:
 
 
 def _training(workspace: Workspace, view: View) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (workspace.run,), {"stage": view.stage, "log": view.scale == "log" if view.scale else None}
+    log = view.scale == "log" if view.scale else None
+    return (workspace.run,), {"stage": view.stage, "log": log, "hidden": view.hidden}
 
 
 def held_run(view: View) -> Run | None:
@@ -612,6 +650,14 @@ DEPICTED: Mapping[str, Depicted] = {
         actions.diagnosed,
         drawing.draw_doctor,
         _doctor,
+        _nothing,
+        _to(),
+    ),
+    "models": Depicted(
+        {"feeding": "Ways of feeding", "table": "Ways of feeding, table", "forms": "Two forms of a model"},
+        actions.triable,
+        drawing.draw_models,
+        _models,
         _nothing,
         _to(),
     ),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from facelens.analyses.divided import Learners
     from facelens.analyses.evaluation import Evaluation
     from facelens.analyses.jury import Average, Ruling, Verdict
+    from facelens.analyses.nearest import Links
     from facelens.analyses.parts import Parts
     from facelens.analyses.plan import EnsemblePlan, MatchPlan
     from facelens.analyses.projection import Projection
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from facelens.analyses.uncertainty import Uncertainty, Update
     from facelens.analyses.universal import Study
     from facelens.analyses.upgrade import Upgrade
+    from facelens.features.parity import Parity
+    from facelens.features.whatif import WhatIf
     from facelens.figures.projection import Look
     from facelens.figures.sheet import Paper
     from facelens.figures.transport import Patch
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 GALLERY = ("sheet",)
 DOCTOR = ("findings", "pictures")
+MODELS = ("feeding", "table", "forms")
 CHARTS = (
     "roc", "det", "scores", "points", "summary", "breakdown", "confusable", "cmc", "open set", "rates", "retrieval",
     "queries", "errors",
@@ -80,15 +84,34 @@ def draw_gallery(
     rows: Rows,
     *,
     value: str = "",
+    group: str = "",
+    total: int = 0,
     which: Sequence[str] = GALLERY,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
-    """Draw the faces at `rows` in their order, each with its number of a column `value`."""
+    """Draw the faces at `rows` in their order, each with its number of a column `value`, under the names of a column
+    `group`; they are the first of `total`, where there were more."""
     from facelens.figures.sheet import contact_sheet
 
     rows = rows if value in faces.columns else faces.listed(rows)  # an order by names must not be seen
-    return _written(out, which, lambda name, tick: contact_sheet(faces, rows, value=value, tick=tick), tick, paper)
+    rows = _regrouped(faces, rows, group) if faces.disguised else rows  # nor that of groups
+
+    def figure(name: str, tick: Tick) -> Figure:
+        return contact_sheet(faces, rows, value=value, group=group, total=total, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
+
+
+def _regrouped(faces: FaceSet, rows: Rows, group: str) -> Rows:
+    """Rows with groups in the order of what they are called now, those without a name last."""
+    from facelens.images.faceset import Labels
+
+    column = faces.identity if group == "identity" else faces.columns.get(group)
+    if not isinstance(column, Labels):
+        return rows
+    names = [(code < 0, column.names[code] if code >= 0 else "") for code in column.codes[rows].tolist()]
+    return rows[sorted(range(len(rows)), key=names.__getitem__)]
 
 
 def draw_doctor(
@@ -113,6 +136,39 @@ def draw_doctor(
         if chosen is None:
             raise InputError(tr("No finding is about single pictures."))
         return draw_finding(faces, chosen, tick=tick)
+
+    return _written(out, which, figure, tick, paper)
+
+
+def draw_models(
+    out: Path,
+    faces: FaceSet,
+    *,
+    model: str = "",
+    feeding: WhatIf | Callable[..., WhatIf] | None = None,
+    forms: Parity | Callable[..., Parity] | None = None,
+    which: Sequence[str] = MODELS,
+    paper: Paper | None = None,
+    tick: Tick = silent,
+) -> list[Path]:
+    """The same for trials of models: what came of `feeding` a model in other ways, how far two `forms` of one are
+    apart; or what works that out."""
+    from facelens.figures import parity, whatif
+
+    known: list[WhatIf] = []  # figure and table are of one trial
+
+    def figure(name: str, tick: Tick) -> Figure:
+        if name == "forms":
+            if forms is None:
+                raise InputError(tr("No two forms were compared."), hint=tr("Compare forms on the Models page first."))
+            found = forms(tick=part_of(tick, 0, 2)) if callable(forms) else forms
+            return parity.draw_forms(faces, found, tick=part_of(tick, 1, 2))
+        if feeding is None:
+            raise InputError(tr("No other way of feeding was tried."), hint=tr("Feeding what-if on the Models page."))
+        if not known:
+            known.append(feeding(tick=tick) if callable(feeding) else feeding)
+        draw = {"feeding": whatif.draw_feeding, "table": whatif.draw_feeding_table}[name]
+        return draw(known[0], gallery=faces.name, model=model)
 
     return _written(out, which, figure, tick, paper)
 
@@ -558,18 +614,19 @@ def draw_projection(
     look: Look | None = None,
     groups: str = "",
     alone: Sequence[Callable[..., Projection]] = (),
+    near: Callable[..., tuple[Links, ...]] | None = None,
     which: Sequence[str] = PROJECTION,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for a map of the faces; `groups` is a column whose values move, else people do, `alone` lay out each of
-    some models by itself."""
+    some models by itself, `near` finds the nearest of a face, to which lines lead."""
     from facelens.figures.moved import draw_moved
     from facelens.figures.projection import draw_map, draw_side_by_side
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "map":
-            return draw_map(faces, found, look)
+            return draw_map(faces, found, look, near(tick=tick) if near is not None else ())
         if name == "moved":
             return draw_moved(faces, found, groups=groups, tick=tick)
         if len(alone) < 2:
@@ -589,12 +646,13 @@ def draw_training(
     *,
     stage: str = "",
     log: bool | None = None,
+    hidden: Sequence[str] = (),
     which: Sequence[str] = TRAINING,
     paper: Paper | None = None,
     tick: Tick = silent,
 ) -> list[Path]:
     """The same for a training as far as it is: its `stage`, or where it has several the last one that has begun; terms
-    on a logarithmic axis or not, by default where they lie far apart."""
+    on a logarithmic axis or not, by default where they lie far apart; without the curves that are `hidden`."""
     from facelens.figures import training as figures
 
     shown = stage if stage in run.stages else run.stage
@@ -609,8 +667,10 @@ def draw_training(
 
     def figure(name: str, tick: Tick) -> Figure:
         if name == "curves":
-            return figures.draw_curves(rows, told, log=log)
-        return {"confidences": figures.draw_confidences, "clusters": figures.draw_clusters}[name](rows, told)
+            return figures.draw_curves(rows, told, log=log, hidden=hidden)
+        if name == "clusters":
+            return figures.draw_clusters(rows, told, hidden=hidden)
+        return figures.draw_confidences(rows, told)
 
     return _written(out, which, figure, tick, paper)
 

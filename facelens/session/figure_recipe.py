@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from facelens.session import archive
 from facelens.session.archive import Archive, Document
 from facelens.session.depicting import DEPICTED, ON_MAP, View, rows_of
 from facelens.session.listing import KINDS
+from facelens.session.mark_columns import FLAG, NOTE, RATING, SUBSET, TAG, called
 from facelens.session.outgoing import outgoing
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.questions import QUESTIONS
@@ -59,15 +60,37 @@ def recipe_of(
     workspace: Workspace, panel: str, *, view: View | None = None, paper: Paper | None = None, blur: bool = False
 ) -> Recipe:
     """The recipe of a panel's figures as they are now; `name` and `format` are set for each file."""
-    found = only_needed(archive.taken(workspace))
+    whole, view = archive.taken(workspace), view or View()
+    found = only_needed(whole)
     if panel == "gallery" and workspace.faces is not None:  # its very faces: by then a filter may see others
-        rows = rows_of(workspace)[:SHEET]
-        found = replace(found, selected=archive.names_of(workspace.faces, workspace.faces.ids[rows]))
+        rows = rows_of(workspace)
+        names = archive.names_of(workspace.faces, workspace.faces.ids[rows[:SHEET]])
+        found = replace(found, selected=names, **_marks(whole, workspace, frozenset(names)))
+        view = replace(view, total=len(rows))
     before = ("uncertainty",) if workspace.faces is not None and VARIANCE in workspace.faces.columns else ()
     return Recipe(
-        panel, DEPICTED[panel].names[0], view or View(), paper or Paper(), blur=blur, before=before,
+        panel, DEPICTED[panel].names[0], view, paper or Paper(), blur=blur, before=before,
         workspace=found, versions=versions(),
     )  # fmt: skip
+
+
+def _marks(whole: Archive, workspace: Workspace, names: frozenset[str]) -> dict[str, Any]:
+    """Of what was said about these faces by hand, the kinds that the gallery is arranged by."""
+    assert workspace.faces is not None
+    arrangement, known = workspace.arrangement, called(workspace.faces)
+    text = arrangement.filter.casefold().replace("_", " ")
+
+    def needed(kind: str) -> bool:
+        return known[kind] in (arrangement.sort, arrangement.group) or known[kind] in text
+
+    said = {}
+    for kind, key in ((FLAG, "flags"), (RATING, "ratings"), (NOTE, "notes")):
+        if needed(kind):
+            said[key] = {name: one for name, one in whole.annotations.get(key, {}).items() if name in names}
+    of_tags = whole.annotations.get("tags", {}) if needed(TAG) else {}
+    of_sets = whole.subsets if needed(SUBSET) else {}
+    tags, sets = ({key: [one for one in some if one in names] for key, some in of.items()} for of in (of_tags, of_sets))
+    return {"annotations": said | ({"tags": tags} if tags else {}), "subsets": sets}
 
 
 def draw(
@@ -195,6 +218,8 @@ def _view(found: object) -> View:
             raise Misfit(f"figure.view.tapped has {shown(strange[0])}")
     if any(kind not in saliency.KINDS for kind in view.heat):
         raise Misfit(f"figure.view.heat is {shown(list(view.heat))}")
+    if len(view.forms) not in (0, 2):
+        raise Misfit("figure.view.forms are no model and a file")
     if len(view.tested) not in (0, 3):
         raise Misfit("figure.view.tested is no test")
     if len(view.pair) not in (0, 2):
@@ -207,14 +232,22 @@ def _view(found: object) -> View:
 
 
 def _placed(view: View, folder: Path) -> View:
-    return replace(view, run=os.path.normpath(folder / view.run)) if view.run else view
+    return _moved(view, lambda place: os.path.normpath(folder / place))
 
 
 def _told(view: View, folder: Path) -> View:
-    """The folder of a training as a recipe in a folder says it: relative where it lies inside."""
-    place = Path(view.run)
-    inside = bool(view.run) and place.is_relative_to(folder)
-    return replace(view, run=place.relative_to(folder).as_posix()) if inside else view
+    """Places as a recipe in a folder says them: relative where they lie inside."""
+
+    def told(place: str) -> str:
+        return Path(place).relative_to(folder).as_posix() if Path(place).is_relative_to(folder) else place
+
+    return _moved(view, told)
+
+
+def _moved(view: View, put: Callable[[str], str]) -> View:
+    """The view with its places, a training's folder and a model's file, put elsewhere."""
+    run, forms = view.run and put(view.run), view.forms
+    return replace(view, run=run, forms=(forms[0], put(forms[1])) if forms else ())
 
 
 def _object(found: object, where: str) -> Document:

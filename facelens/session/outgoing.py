@@ -71,6 +71,7 @@ RULES: Mapping[str, Mapping[str, str]] = {
     "Protocol": {"name": "test", "notes": "said"},
     "Listing": {"title": "said", "none": "said"},
     "Inspection": {"path": "file", "notes": "nothing"},
+    "Parity": {"names": "file name", "skipped": "left out"},
 }
 # Classes whose texts need no rule; Slice, Effect and Look are told with the column they are of, see `Told`.
 PLAIN = frozenset({
@@ -80,7 +81,8 @@ PLAIN = frozenset({
     "SweepRow", "Upgrade", "CrossTest", "Gain", "Bound", "Compactness", "Flips", "Pairs", "Backfill", "Order",
     "SameClass", "Upgraded", "ProjectionPlan", "Alike", "FeatureSet", "Verdict", "Ruling", "Standing", "Diagnosis",
     "PartsPlan", "MatchPlan", "Patch", "Protocol", "Templates", "Slice", "Effect", "Look",
-    "Average", "Keys", "CrossErrors", "Salient", "Deletion",
+    "Average", "Keys", "CrossErrors", "Salient", "Deletion", "Links",
+    "WhatIf", "Outcome", "Variant",
 })  # fmt: skip
 
 
@@ -231,6 +233,8 @@ class Told:
             return decode.blurred(value) if self.disguise.guise.blur else value
         if not self.hidden:
             return value
+        if rule == "left out":
+            return ()
         if isinstance(value, tuple) and rule != "files":
             return tuple(self._ruled(rule, one) for one in value)
         if rule == "files":  # (of what, where)
@@ -244,6 +248,7 @@ class Told:
             "people": self.disguise.person,
             "filter": lambda text: "…" if text else "",
             "file": lambda path: Path(FILE).with_suffix(path.suffix),
+            "file name": lambda name: FILE + Path(name).suffix,
             "nothing": lambda text: "",
         }
         return ways[rule](value)

@@ -31,6 +31,7 @@ from facelens.words import escaped, tr
 if TYPE_CHECKING:
     from facelens.analyses.uncertainty import Uncertainty
     from facelens.features.featureset import FeatureSet
+    from facelens.images.faceset import Ids
     from facelens.session.ground import Ground
 
 Question = tuple[object, ...]
@@ -38,6 +39,7 @@ Question = tuple[object, ...]
 # Slots of their jobs.
 EVALUATE, ASSESS, PARTS, STUDY, LEARNERS, PROJECT = "evaluate", "assess", "parts", "study", "learners", "projection"
 SEARCH, SWEEP, QUERIES = "match", "sweep", "query vectors"
+FEED, FORMS = "feeding", "parity"
 UPGRADE, UPGRADE_MAP, UPGRADE_ERRORS = "upgrade", "upgrade map", "upgrade errors"
 
 KEPT_FIRST = 0.95  # share of the faces that are kept before anybody moved the line
@@ -348,6 +350,44 @@ def upgrade_errors(workspace: Workspace, test: tuple[str, str, str]) -> Request 
         slot=UPGRADE_ERRORS,
         unit="",
         short=True,
+    )
+
+
+def feeding(workspace: Workspace, model: str, pair: Ids | None = None) -> Request | None:
+    """What feeds a sample to a model in other ways; `pair` are two faces whose score is told as well."""
+    from facelens.session import tasks
+
+    faces, found = workspace.kept_faces, workspace.inspection(model)
+    if faces is None or found is None:
+        return None
+    rows = faces.rows_of(pair).tolist() if pair is not None else []
+    return Request(
+        title=tr("Try ways of feeding {name}", name=model),
+        call=tasks.try_feeding,
+        args=(faces, found.path),
+        kwargs={
+            "card": found.card,
+            "consents": folders.consents(),
+            "pair": (rows[0], rows[1]) if len(rows) == 2 else None,
+        },
+        slot=FEED,
+    )
+
+
+def forms(workspace: Workspace, model: str, other: Path) -> Request | None:
+    """What compares a model with another file of it."""
+    from facelens.session import tasks
+
+    faces, found = workspace.kept_faces, workspace.inspection(model)
+    if faces is None or found is None:
+        return None
+    names = {"a": escaped(found.path.name), "b": escaped(other.name)}
+    return Request(
+        title=tr("Compare {a} and {b}", **names),
+        call=tasks.compare_forms,
+        args=(faces, found.path, other),
+        kwargs={"consents": folders.consents()},
+        slot=FORMS,
     )
 
 

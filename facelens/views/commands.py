@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from facelens.views.figures import Figures
     from facelens.views.guide import GuideWindow
     from facelens.views.main_window import MainWindow
+    from facelens.views.trials import Trial
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
 TABLES = "JSON (*.json);;CSV (*.csv);;LaTeX (*.tex)"
@@ -201,7 +202,7 @@ class Commands:
         from facelens.session.depicting import DEPICTED
 
         word = self.window.stage.word
-        return word if word in DEPICTED else "gallery"
+        return word if word in DEPICTED and self.window.panel(word).has_figures() else "gallery"
 
     @cached_property
     def evaluating(self) -> Evaluating:
@@ -301,7 +302,7 @@ class Commands:
         title = tr("The other form of {name}", name=self.workspace.model)
         name = QFileDialog.getOpenFileName(self.window, title, "", kinds)[0]
         if found is not None and name:
-            ParityTrial(self.window.desk, found.path, Path(name), self.window).show()
+            self._show_trial(ParityTrial(self.window.desk, found, Path(name), self.window), "forms")
 
     def _feeding(self) -> None:
         from facelens.views.trials import FeedingTrial
@@ -310,7 +311,14 @@ class Commands:
         if found is not None:
             trial = FeedingTrial(self.window.desk, found, self.window)
             trial.taken.connect(lambda card: self._propose(found.card.name, card))
-            trial.show()
+            self._show_trial(trial, "feeding")
+
+    def _show_trial(self, trial: Trial, name: str) -> None:
+        """Show it; what comes of it can be drawn as a figure of the page."""
+        page = self.window.panel("models")
+        trial.ended.connect(lambda made: page.keep_trial(name, made))  # type: ignore[attr-defined]
+        trial.export.clicked.connect(lambda: self.export_figure("models", name))
+        trial.show()
 
     def _measure_variance(self) -> None:
         from facelens.views.stability import MeasureVariance

@@ -101,6 +101,11 @@ class Curves(QWidget):
         self._fill()
         self._draw()
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Names of the curves that are switched off."""
+        return frozenset(name for name, key in self.keys.items() if not key.isChecked())
+
     def set_zones(self, zones: Sequence[Zone]) -> None:
         """Stretches of steps that are something else."""
         self.chart.set_zones(zones)
@@ -123,7 +128,7 @@ class Curves(QWidget):
                 if (old := item.widget()) is not None:
                     old.hide()
                     old.deleteLater()
-            hidden = {name for name, key in self.keys.items() if not key.isChecked()}
+            hidden = self.hidden
             self.keys = {}
             for name in names:
                 key = self.keys[name] = Key(name, self.write)
@@ -221,10 +226,11 @@ def curves_of(
     """A curve for each name in a part of the rows, `only` some in their order; `words` are what people call them."""
     steps, found = columns.steps, columns.part(part)
     names = [name for name in only or found if name in found and name not in but]
-    return [Curve(_called(name, words), steps, found[name], name == lead) for name in names]
+    return [Curve(called(name, words), steps, found[name], name == lead) for name in names]
 
 
-def _called(name: str, words: Mapping[str, str]) -> str:
+def called(name: str, words: Mapping[str, str]) -> str:
+    """The name of a curve on the screen; the last word of a name may be one of `words`."""
     *which, last = name.split(" ")
     return " ".join([*which, tr(words[last]) if last in words else last.replace("_", " ")])
 

@@ -103,6 +103,7 @@ class FigureSheet(QDialog):
         self.row = DEPICTED[word]
         self._closed = False
         self.size_mm: tuple[float, float] | None = None  # of the figure that is shown, as it is laid out
+        self.boxes = ""  # scripts of which it has letters that no font here can draw
         title = figures.panel(word).title
         self.setWindowTitle(tr("Export figures: {page}", page=tr(title)))
         self.list = self._build_list(name)
@@ -270,7 +271,7 @@ class FigureSheet(QDialog):
     # -- what is shown
 
     def _preview(self) -> None:
-        from facelens.figures.sheet import Paper
+        from facelens.figures.sheet import BOXES, Paper
 
         dpi = round(DENSITY * self.devicePixelRatioF())
         name, word = self.name, self.word
@@ -282,6 +283,7 @@ class FigureSheet(QDialog):
             if image is not None and not image.isNull():
                 image.setDevicePixelRatio(1.0)
                 self.size_mm = (image.width() / dpi * INCH, image.height() / dpi * INCH)
+                self.boxes = image.text(BOXES)
                 self.sheet.show_image(image)
             elif job.state is State.FAILED:
                 self.size_mm = None
@@ -309,6 +311,12 @@ class FigureSheet(QDialog):
             said = tr("{size}, {w} × {h} pixels", size=said, w=f"{dots[0]:,}", h=f"{dots[1]:,}")
         if factor * CAPTION < READABLE:
             said += "\n" + tr("Captions are {n} pt: too small to read in print", n=number(factor * CAPTION, 1))
+        if self.boxes and self.format.value() != "svg":
+            said += "\n" + tr(
+                "No font here has {scripts}: these letters are boxes. Install one such as Noto Sans, or take SVG, "
+                "which keeps words as words.",
+                scripts=self.boxes,
+            )
         if len(self.chosen) > 1:
             said += "\n" + tr("{n} figures, a file each", n=len(self.chosen))
         self.told.setText(said)

@@ -9,10 +9,11 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QSlider
 
+from facelens.figures.training import SIZES
 from facelens.session.columns import Columns
 from facelens.session.training import Row
 from facelens.views.confidences import Confidences
-from facelens.views.curves import Curve, Curves, curves_of
+from facelens.views.curves import Curve, Curves, called, curves_of
 from facelens.views.frame import Places
 from facelens.views.plots import Zone
 from facelens.words import tr
@@ -88,6 +89,12 @@ class KindFacts(Places):
             self._fill()
         self._offer(there)
         self._draw()
+
+    def hidden(self) -> list[str]:
+        """Keys of the curves that are switched off, as a figure knows them."""
+        names, off = self._columns.part("facts"), self.kept.hidden | self.rest.hidden
+        found = [f"facts {name}" for name in names if called(name, CLUSTERS if name in CLUSTERS else {}) in off]
+        return found + [f"{SIZES} {i}" for i, name in enumerate(self.sizes.keys, 1) if name in self.sizes.hidden]
 
     def _offer(self, there: Mapping[str, bool]) -> None:
         self.tells = any(there.values())

@@ -121,6 +121,10 @@ class Panel(QWidget):
         """What it has in hand for its figures, see `session.depicting`."""
         return {}
 
+    def has_figures(self) -> bool:
+        """Whether it is to be drawn at all; else the gallery is, wherever the page in front is meant."""
+        return True
+
     def figure_places(self) -> Sequence[tuple[QWidget, str]]:
         """Parts of the page, with the figure that each shows now."""
         return ()

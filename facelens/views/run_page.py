@@ -26,12 +26,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from facelens.figures.training import RATE
 from facelens.session.columns import Columns
 from facelens.session.jobs import Job, State
 from facelens.session.training import Row, Run, words
 from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label, plain_tip
-from facelens.views.curves import Curve, Curves, curves_of, far_apart, metric, negative
+from facelens.views.curves import Curve, Curves, called, curves_of, far_apart, metric, negative
 from facelens.views.docks.jobs import duration
 from facelens.views.frame import Frame, Skeleton
 from facelens.views.kind_facts import KindFacts
@@ -191,6 +192,13 @@ class RunPage(QWidget):
     def folder(self) -> Path | None:
         """Of the training that is shown."""
         return self._run.folder if self._run is not None else None
+
+    def hidden(self) -> tuple[str, ...]:
+        """Keys of the curves that are switched off, as a figure knows them."""
+        found = [RATE] if self.rate.hidden else []
+        for chart, part, names in ((self.terms, "terms", {}), (self.checks, "validation", METRICS)):
+            found += [f"{part} {name}" for name in self._columns.part(part) if called(name, names) in chart.hidden]
+        return (*found, *self.facts.hidden())
 
     def show_run(self, run: Run, job: Job | None) -> None:
         """Show all there is of a training."""

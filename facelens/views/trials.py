@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from facelens.session import folders, tasks
+from facelens.session import questions
+from facelens.session.depicting import View, names_of_faces
 from facelens.session.jobs import Job, Request, State
 from facelens.views.controls import Banner, label
 from facelens.views.docks.inspector import Strip
 from facelens.views.panel import Desk
 from facelens.views.tables import Cell, Column, ResultTable
 from facelens.views.working import Working
-from facelens.words import escaped, number, plural, tr
+from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from facelens.features.library import Inspection
@@ -25,8 +27,19 @@ if TYPE_CHECKING:
     from facelens.views.plots import Chart
 
 
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A trial that was made: what was asked, how a figure of it is told, and what came of it."""
+
+    request: Request
+    view: View
+    result: object
+
+
 class Trial(QDialog):
     """A window of its own that waits for one job and shows what came of it; closing it cancels the job."""
+
+    ended = Signal(object)  # Made
 
     def __init__(self, desk: Desk, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,12 +56,27 @@ class Trial(QDialog):
         self.column.setSpacing(8)
         for part in (self.lead, self.note, self.working):
             self.column.addWidget(part)
+        self.export = QPushButton(tr("Export figure…"))
+        self.export.setToolTip(tr("PNG, SVG or PDF of what came of it, with a preview and a recipe"))
+        self.export.setAutoDefault(False)
+        self.export.setEnabled(False)
+        self.view = View()
+        self.request: Request | None = None
         self.job = 0
         self._stop = desk.jobs.listen(self._on_job)
         self.finished.connect(self._on_finished)
 
-    def start(self, request: Request) -> None:
-        """Begin."""
+    def lay_export(self) -> None:
+        """Put the button under everything."""
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(self.export)
+        self.column.addLayout(foot)
+
+    def start(self, request: Request | None, view: View) -> None:
+        """Begin; `view` is how a figure is told of what comes of it."""
+        assert request is not None  # the action's condition
+        self.request, self.view = request, view
         self.job = self.desk.jobs.submit(request)
         self.working.show_job(self.desk.jobs.job(self.job))
 
@@ -58,6 +86,9 @@ class Trial(QDialog):
         self.working.show_job(None if job.state.ended else job)
         if job.state is State.DONE:
             self.show_result(job.result)
+            self.export.setEnabled(True)
+            assert self.request is not None
+            self.ended.emit(Made(self.request, self.view, job.result))
         elif job.state is State.FAILED:
             self.desk.notify(job.error, trace=job.trace)
             self.reject()
@@ -91,39 +122,20 @@ class FeedingTrial(Trial):
         self.table.setWhatsThis(tr("A row for each way of feeding, with what it does to the separation."))
         self.column.addWidget(self.banner)
         self.column.addWidget(self.table, 1)
-        workspace = desk.workspace
-        faces = workspace.kept_faces
-        assert faces is not None  # the action's condition
-        chosen = faces.rows_of(workspace.selection.ids)
-        self.start(
-            Request(
-                title=tr("Try ways of feeding {name}", name=found.card.name),
-                call=tasks.try_feeding,
-                args=(faces, found.path),
-                kwargs={
-                    "card": found.card,
-                    "consents": folders.consents(),
-                    "pair": (int(chosen[0]), int(chosen[1])) if len(chosen) == 2 else None,
-                },
-                slot="feeding",
-            )
-        )
+        self.lay_export()
+        workspace, name = desk.workspace, found.card.name
+        chosen = workspace.selection.ids if len(workspace.selection) == 2 else workspace.selection.ids[:0]
+        view = View(fed=name, pair=names_of_faces(workspace.faces, chosen.tolist()))
+        self.start(questions.feeding(workspace, name, chosen), view)
 
     def show_result(self, result: object) -> None:
+        from facelens.figures.whatif import cells, counted, heads
+
         what: WhatIf = result  # type: ignore[assignment]
-        pair = any(one.score is not None for one in what.outcomes)
-        heads = [tr("fed"), tr("separation ↑"), tr("gain, 98 %"), tr("same person"), tr("others"), tr("norm")]
-        heads += [tr("pair")] if pair else []
-        rows: list[list[Cell]] = []
-        for one in what.outcomes:
-            low, high = one.gain
-            gain = "" if not rows or low != low else f"[{_signed(low)}, {_signed(high)}]"
-            cells = [one.variant.name, _shown(one.separation, 2), gain, _shown(one.genuine, 3), _shown(one.impostor, 3)]
-            cells += [_shown(one.norm, 1)] + ([_shown(one.score, 3)] if pair and one.score is not None else [])
-            rows.append([Cell(text) for text in cells])
-        self.table.fill([Column(heads[0], align="left"), *(Column(head) for head in heads[1:])], rows)
-        people = plural(what.people, "{n} person", "{n} people")
-        self.lead.setText(tr("{n} pictures of {people}, fed in other ways", n=what.pictures, people=people))
+        first, *others = heads(what)
+        rows = [[Cell(text) for text in row] for row in cells(what)]
+        self.table.fill([Column(first, align="left"), *(Column(head) for head in others)], rows)
+        self.lead.setText(tr("{pictures}, fed in other ways", pictures=counted(what)))
         better = what.better()
         if better:
             self.better = better[0].variant.card
@@ -142,9 +154,9 @@ class FeedingTrial(Trial):
 class ParityTrial(Trial):
     """How far two forms of a model are apart: verdict, histogram with the pass line, the pictures that differ most."""
 
-    def __init__(self, desk: Desk, first: Path, second: Path, parent: QWidget | None = None) -> None:
+    def __init__(self, desk: Desk, found: Inspection, second: Path, parent: QWidget | None = None) -> None:
         super().__init__(desk, tr("Compare forms of a model"), parent)
-        self.lead.setText(tr("{a} and {b}", a=escaped(first.name), b=escaped(second.name)))
+        self.lead.setText(tr("{a} and {b}", a=escaped(found.path.name), b=escaped(second.name)))
         self.strip = Strip(desk)
         self.strip.decimals = 5
         self.strip.setAccessibleName(tr("Pictures that differ most"))
@@ -153,32 +165,20 @@ class ParityTrial(Trial):
         for part in (self.strip, self.worst):
             part.hide()
         self.chart: QWidget | None = None
-        faces = desk.workspace.kept_faces
-        assert faces is not None  # the action's condition
-        self.start(
-            Request(
-                title=tr("Compare {a} and {b}", a=escaped(first.name), b=escaped(second.name)),
-                call=tasks.compare_forms,
-                args=(faces, first, second),
-                kwargs={"consents": folders.consents()},
-                slot="parity",
-            )
-        )
+        name = found.card.name
+        self.start(questions.forms(desk.workspace, name, second), View(forms=(name, str(second))))
 
     def show_result(self, result: object) -> None:
+        from facelens.figures.parity import pass_words
+
         found: Parity = result  # type: ignore[assignment]
         self.lead.setText(found.sentence())
-        self.note.setText(
-            tr(
-                "Passes when every cosine is at least {least} and their mean at least {mean}.",
-                least=found.least,
-                mean=found.mean,
-            )
-        )
+        self.note.setText(pass_words(found))
         self.chart = _histogram(found)
         self.column.addWidget(self.chart, 1)
         self.column.addWidget(self.worst)
         self.column.addWidget(self.strip)
+        self.lay_export()
         faces = self.desk.workspace.faces
         if faces is not None:
             scores = dict(zip(found.ids.tolist(), found.cosines.tolist(), strict=True))
@@ -213,10 +213,3 @@ def _histogram(found: Parity) -> Chart:
     chart.set_decision(1 - found.least, tr("pass line {least}", least=found.least))
     return chart
 
-
-def _shown(value: float | None, decimals: int) -> str:
-    return tr("n/a") if value is None or value != value else number(value, decimals=decimals)
-
-
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + number(value, decimals=2)

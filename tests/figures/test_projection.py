@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from facelens.analyses.agreement import Alike
 from facelens.analyses.flips import UNSEARCHED
 from facelens.analyses.measure import Measure
+from facelens.analyses.nearest import Links
 from facelens.analyses.plan import ProjectionPlan
 from facelens.analyses.projection import Projection
 from facelens.errors import InputError
@@ -137,6 +138,43 @@ def test_what_colours_and_shapes_say(faces: FaceSet, look: Look, said: list[str]
 def test_selected_people_are_ringed_and_named(faces: FaceSet) -> None:
     figure = draw_map(faces, one(faces), Look(selection=faces.ids[[0, 5]]))
     assert "p 0" in texts(figure) and len(maps(figure)[0].collections[-1].get_offsets()) == 2
+
+
+def test_lines_lead_to_the_nearest_in_truth(faces: FaceSet) -> None:
+    found, ids = one(faces), faces.ids
+    pairs = np.column_stack([np.full(4, ids[3]), ids[[8, 13, 4, 29]]])
+    near = Links(pairs, np.array([True, True, False, False]), np.ones(4, np.float32))
+    part = replace(found, ids=ids[:29], points=found.points[:29])  # the last is not on the map
+    figure = draw_map(faces, part, Look(), [near])
+    lines = {each.get_zorder(): each for each in maps(figure)[0].collections if isinstance(each, LineCollection)}
+    assert len(lines) == 1
+    every = [each for each in maps(figure)[0].collections if isinstance(each, LineCollection)]
+    ends = [as_set(np.array([path.vertices[1] for path in each.get_paths()])) for each in every]
+    assert ends == [as_set(found.points[[8, 13]]), as_set(found.points[[4]])]
+    starts = {tuple(path.vertices[0]) for each in every for path in each.get_paths()}
+    assert starts == {tuple(found.points[3])}
+    assert every[0].get_linestyle() != every[1].get_linestyle(), "never told by colour alone"
+    said = texts(figure)
+    assert "ring: p 3" in said and "4 nearest vectors: 2 of the same person" in said
+    assert "nearest, same person" in said and "nearest, another person" in said
+    inside(figure)
+    unknown = draw_map(faces, found, Look(), [replace(near, right=None)])
+    assert "4 nearest vectors" in texts(unknown) and "person" not in texts(unknown).split("\n4 nearest")[-1]
+
+
+def test_lines_to_the_nearest_by_two_models(faces: FaceSet) -> None:
+    none = Links(np.zeros((0, 2), np.int64), None, np.zeros(0, np.float32))
+    near = Links(faces.ids[None, [3, 8]], np.array([True]), np.ones(1, np.float32))
+    found = two(faces)
+    figure = draw_map(faces, found, Look(), [none, near])
+    [first, second] = maps(figure)
+    assert sum(each.get_zorder() == 4 for each in first.collections) == 0
+    [line] = [each for each in second.collections if each.get_zorder() == 4]
+    assert found.other is not None
+    np.testing.assert_allclose(line.get_paths()[0].vertices, found.other[[3, 8]])
+    assert "new: 1 nearest vector: 1 of the same person" in texts(figure) and "net: " not in texts(figure)
+    inside(figure)
+    assert texts(draw_map(faces, found, Look(), [none, none])) == texts(draw_map(faces, found, Look()))
 
 
 def test_many_dots_are_a_picture_in_the_file(faces: FaceSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

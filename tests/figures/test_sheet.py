@@ -13,6 +13,7 @@ from facelens.errors import Cancelled, InputError
 from facelens.figures import sheet
 from facelens.images.faceset import FaceSet
 from facelens.session import drawing
+from tests.figures.test_confidence import inside
 
 
 @pytest.fixture
@@ -61,10 +62,40 @@ def test_one_face_and_none(faces: FaceSet) -> None:
         sheet.contact_sheet(faces, np.zeros(0, np.int64))
 
 
+def test_groups_stand_under_their_headings(faces: FaceSet) -> None:
+    figure = sheet.contact_sheet(faces, np.array([5, 2, 0, 3, 1, 4]), value="blur", group="identity")
+    said = [text.get_text() for text in figure.texts]
+    assert said[:2] == ["my gallery", "6 faces by identity"]
+    assert said[2:6] == ["Ada Byron", "2", "Ada Byron", "3.000"], "both faces of a group, whatever lies between them"
+    bold = [text for text in figure.texts[1:] if text.get_fontweight() == "bold"]
+    assert [one.get_text() for one in bold] == ["Ada Byron", "<b>Cy</…", "none", "Bo $x 1$", "A name t…"]
+    boxes = [axes.get_position(original=True) for axes in figure.axes]
+    assert len(boxes) == 6
+    for i, a in enumerate(boxes):
+        assert 0 <= a.x0 < a.x1 <= 1 and 0 <= a.y0 < a.y1 <= 1
+        assert all(a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0 for b in boxes[i + 1 :])
+    for one, first in zip(bold, (0, 2, 3, 4, 5), strict=True):
+        x, y = one.get_position()
+        assert x == pytest.approx(boxes[first].x0) and y > boxes[first].y1, "over the first of its faces"
+        assert not any(box.x0 <= x < box.x1 and box.y0 < y < box.y1 for box in boxes), "on no face"
+    inside(figure)
+    assert texts(sheet.contact_sheet(faces, np.arange(6), group="blur"))[1] == "6 faces", "numbers make no groups"
+
+
+def test_large_groups_have_lines_of_their_own(faces: FaceSet) -> None:
+    rows = np.array([0, 5] * 9 + [1, 2])
+    figure = sheet.contact_sheet(faces, rows, group="identity", columns=4, caption="one that is long enough to be cut")
+    tops = [round(axes.get_position(original=True).y1, 4) for axes in figure.axes]
+    assert len(set(tops[:18])) == 5 and len(set(tops[18:])) == 1 and min(tops[:18]) > tops[18]
+    inside(figure)
+
+
 def test_too_many_are_cut_and_said(faces: FaceSet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheet, "MOST", 4)
     figure = sheet.contact_sheet(faces, np.arange(6))
     assert len(figure.axes) == 4 and texts(figure)[1] == "first 4 of 6 faces"
+    again = sheet.contact_sheet(faces, np.arange(4), group="identity", total=6)
+    assert len(again.axes) == 4 and texts(again)[1] == "first 4 of 6 faces by identity"
 
 
 def test_progress_and_cancel(faces: FaceSet) -> None:

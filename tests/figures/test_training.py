@@ -73,6 +73,27 @@ def test_terms_that_lie_far_apart_are_logarithmic() -> None:
     assert "terms of the loss, lower is better" in texts(training.draw_curves(below, TOLD)), "no logarithm of those"
 
 
+def test_hidden_curves_are_left_out_and_the_others_keep_their_colours() -> None:
+    whole = training.draw_curves(rows(), TOLD)
+    colours = {line.get_color(): np.array(line.get_ydata()) for line in whole.axes[0].lines}
+    figure = training.draw_curves(rows(), TOLD, hidden=("terms term_0", "validation precision_at_1", training.RATE))
+    said = texts(figure)
+    assert {"loss 0.5", "term 1 0.1667", "TAR @ FAR 1e-2 0.35"} <= set(said) and "learning rate" not in said
+    assert not any(one.startswith(("term 0", "P@1")) for one in said) and len(figure.axes) == 2
+    assert len(figure.axes[0].lines) == 2
+    for line in figure.axes[0].lines:
+        np.testing.assert_array_equal(colours[line.get_color()], line.get_ydata())
+    assert any("3 more curves are not drawn" in one for one in said)
+    inside(figure)
+    every = [f"terms {name}" for name in ("loss", "term_0", "term_1")]
+    with pytest.raises(InputError, match="All curves are hidden"):
+        training.draw_curves(rows(1), TOLD, hidden=[*every, training.RATE])
+    clusters = rows(sizes=[30, 10], kept=0.75, stability=0.5)
+    said = texts(training.draw_clusters(clusters, TOLD, hidden=("facts stability", "sizes 1")))
+    assert "kept their learner 0.75" in said and "learner 2 0.25" in said
+    assert not any(one.startswith(("NMI", "learner 1")) for one in said)
+
+
 def test_one_row_is_a_dot_and_none_is_said() -> None:
     one = training.draw_curves(rows(1), TOLD)
     assert {line.get_marker() for line in one.axes[0].lines} == {"o"}

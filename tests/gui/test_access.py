@@ -272,7 +272,7 @@ def test_dialogs_too(crowded: MainWindow, pump: Callable, settle: Callable, tmp_
         FindFaces(desk, lambda *_, **__: None, crowded),
         MeasureVariance(desk, seen, lambda *_: None, crowded),
         FeedingTrial(desk, seen, crowded),
-        ParityTrial(desk, file, file, crowded),
+        ParityTrial(desk, seen, file, crowded),
     ]
     elsewhere = {FigureSheet, CollectSheet}  # see test_figure_sheet.py and test_collecting.py
     assert own_dialogs() == {type(one) for one in dialogs} | {Trial} | elsewhere, "a new dialog is shown here as well"

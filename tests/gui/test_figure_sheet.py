@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
+from facelens.images.faceset import Labels
 from facelens.session import figure_recipe
 from facelens.session.selection import Selection
 from facelens.session.settings import Drawing
@@ -96,6 +98,24 @@ def test_words_that_nobody_could_read_are_told(evaluated: MainWindow, settle: Ca
     sheet.preset.setCurrentIndex(sheet.preset.findData(174.0))
     sheet._on_preset()
     assert "too small" not in sheet.told.text()
+    sheet.reject()
+
+
+def test_letters_that_no_font_has_are_told(
+    browsing: MainWindow, settle: Callable, pump: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from facelens.figures import fonts
+
+    faces = browsing.store.workspace.faces
+    assert faces is not None
+    names = tuple(f"{name} नमस्ते" for name in faces.identity.names)
+    browsing.store.update(faces=replace(faces, identity=Labels(faces.identity.codes, names)))
+    monkeypatch.setattr(fonts, "families", lambda letters: ((), letters))
+    sheet = opened(browsing, settle, pump)
+    assert sheet.word == "gallery" and sheet.boxes == "Devanagari"
+    for kind, told in (("png", True), ("pdf", True), ("svg", False)):
+        sheet.format.button(kind).click()
+        assert ("No font here has Devanagari: these letters are boxes." in sheet.told.text()) == told
     sheet.reject()
 
 

@@ -30,6 +30,7 @@ from facelens.session.selection import Selection
 from facelens.session.workspace import NORM
 from facelens.views.docks import inspector
 from facelens.views.exporting import VECTORS, Kind, export
+from facelens.views.figure_sheet import FigureSheet
 from facelens.views.main_window import MainWindow
 from facelens.views.panels.models import ModelsPanel
 from facelens.views.sheets import LocalData
@@ -790,6 +791,7 @@ def test_two_forms_of_a_model_are_compared(
         assert "0.999" in shown.note.text() and shown.chart is not None and shown.chart.isVisible()
         assert len(shown.strip.rows) == 5 and shown.strip.isVisible()
         shown.grab()
+        assert page(embedded).figure_view().forms == ("net", str(second)) and shown.export.isEnabled()
         row = int(shown.strip.rows[0])
         shown.strip.clicked.emit(row)
         assert embedded.store.workspace.selection.current == embedded.store.workspace.faces.ids[row]
@@ -823,6 +825,16 @@ def test_ways_of_feeding_are_tried_and_the_better_one_goes_into_the_card(
     assert not shown.banner.isVisible(), "four people are too few to advise anything"
     assert not nameless(shown)
     shown.grab()
+    made = page(embedded).figure_view()
+    assert made.fed == "net" and len(made.pair) == 2 and page(embedded).figure_held().keys() == {"feeding"}
+    embedded.store.update(selection=Selection())
+    assert page(embedded).figure_view() == made, "the pair is that of the trial"
+    shown.export.click()
+    [sheet] = embedded.findChildren(FigureSheet)
+    sheet._preview()
+    settle(embedded)
+    assert (sheet.word, sheet.name, sheet.chosen) == ("models", "feeding", ("feeding",)) and sheet.size_mm is not None
+    sheet.reject()
     result = whatif.WhatIf(
         tuple(
             whatif.Outcome(variant, 0.5, 0.1, 1.0 if not i else 2.0, 0.9, 10.0, (0.5, 1.5) if i == 1 else (-1.0, 1.0))
@@ -837,6 +849,9 @@ def test_ways_of_feeding_are_tried_and_the_better_one_goes_into_the_card(
     pump()
     form = page(embedded).form
     assert form.order.currentData() == "BGR" and form.dirty and not cards.beside(form.found.path).exists()
+    assert page(embedded).has_figures()
+    embedded.store.update(excluded=ids[-1:])
+    assert not page(embedded).has_figures() and page(embedded).figure_held() == {}, "that was of other faces"
 
 
 def test_closing_a_trial_cancels_it(

@@ -18,6 +18,7 @@ from facelens.analyses.plan import CURRENT, ProjectionPlan
 from facelens.features.card import Card
 from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
+from facelens.session.archive import face_of
 from facelens.session.depicting import UNSURE
 from facelens.session.selection import Selection
 from facelens.views import colouring, dots, theme
@@ -189,6 +190,14 @@ def test_colours_shapes_and_links_are_steps(shown: ProjectionPanel, desk: Desk, 
     assert not desk.workspace.looks.nearest and not shown._linked
     store.go(0)
     assert shown._linked and shown.controls.links.isChecked()
+
+
+def test_a_figure_has_the_links_that_are_seen(shown: ProjectionPanel, desk: Desk, faces: FaceSet) -> None:
+    assert shown.figure_view().near == "", "nobody is looked at"
+    desk.store.update(selection=desk.workspace.selection.looking_at(int(faces.ids[2])))
+    assert len(shown._links[0].pairs) and face_of(faces, shown.figure_view().near) == faces.ids[2]
+    QTest.mouseClick(shown.controls.links, LEFT)
+    assert shown._links == () and shown.figure_view().near == ""
 
 
 def test_how_unsure_a_part_is(shown: ProjectionPanel, desk: Desk, settle: Callable[..., None]) -> None:

@@ -287,6 +287,9 @@ def test_learners_show_their_clusters(shown: Callable[..., TrainingPanel]) -> No
     assert kept.name == "kept their learner" and kept.leads and kept.steps[0] == 3 and kept.last == pytest.approx(0.8)
     facts.switch.button("sizes").click()
     assert [round(curve.last, 2) for curve in facts.sizes._curves] == [0.75, 0.25]
+    facts.kept.keys["NMI with the clusters before"].click()
+    facts.sizes.keys["learner 2"].click()
+    assert facts.hidden() == ["facts stability", "sizes 2"]
     assert facts.kept.chart._zones[0].low == 5, "from there on all learn from all"
 
 
@@ -297,6 +300,7 @@ def test_scale_legend_and_log(shown: Callable[..., TrainingPanel]) -> None:
     assert page.terms.chart.y_axis.scale == "linear"
     page.terms.keys["big"].click()
     assert [drawn.series.key for drawn in page.terms.chart._drawn] == ["loss"]
+    assert page.hidden() == ("terms big",)
     page.copy.click()
     assert QGuiApplication.clipboard().text() == page.log.toPlainText()
     negative = tuple({**row, "terms": {"likelihood": -3.0, "loss": -2.0}} for row in rows("margin"))
@@ -350,8 +354,11 @@ def test_figures_are_those_of_the_stage_that_is_shown(
     assert not figures.reason("training") and page.figure_view().stage == "phi2"
     page.page.stage.setCurrentIndex(0)
     view = page.figure_view()
-    assert (view.run, view.stage) == (str(tmp_path / "run"), "phi1")
+    assert (view.run, view.stage, view.hidden) == (str(tmp_path / "run"), "phi1", ())
+    page.page.rate.keys["rate"].click()
+    assert page.figure_view().hidden == ("rate rate",)
     figures.draw("training", tmp_path / "t.svg", which=("curves",), recipe=True)
     settle(browsing)
     assert "stage phi1" in (tmp_path / "t.svg").read_text() and "on mine" in (tmp_path / "t.svg").read_text()
+    assert ">learning rate<" not in (tmp_path / "t.svg").read_text()
     assert '"run": "run"' in (tmp_path / "t.svg.recipe.json").read_text()

@@ -27,6 +27,7 @@ from tests.session.test_training import folder
 NAMES = {
     "gallery": drawing.GALLERY,
     "doctor": drawing.DOCTOR,
+    "models": drawing.MODELS,
     "evaluation": drawing.CHARTS,
     "uncertainty": drawing.UNCERTAINTY,
     "confidence": drawing.CONFIDENCE,
@@ -84,6 +85,19 @@ def test_a_training_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytes
         (tmp_path / part).rename(tmp_path / "moved" / part)
     assert main(["render", str(tmp_path / "moved" / recipe.name), "--out", str(tmp_path / "third.svg")]) == 0
     assert (tmp_path / "third.svg").read_bytes() == before, "both together may go elsewhere"
+    capsys.readouterr()
+
+
+def test_what_is_hidden_stays_hidden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = trained(tmp_path / "run", beta=1.5, gamma=2.5)
+    workspace = Workspace(run=training.held(run))
+    view = View(run=str(run), hidden=("facts beta",))
+    [drawn] = depict(workspace, "training", tmp_path / "h.svg", which=("curves",), view=view)
+    assert ">gamma 2.5<" in drawn.read_text() and ">beta 1.5<" not in drawn.read_text()
+    recipe = figure_recipe.beside(drawn)
+    figure_recipe.write(replace(recipe_of(workspace, "training", view=view), format="svg"), recipe)
+    assert main(["render", str(recipe), "--out", str(tmp_path / "again.svg")]) == 0
+    assert (tmp_path / "again.svg").read_bytes() == drawn.read_bytes()
     capsys.readouterr()
 
 

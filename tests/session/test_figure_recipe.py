@@ -16,15 +16,18 @@ import numpy as np
 import pytest
 
 from facelens.__main__ import main
+from facelens.analyses import nearest
 from facelens.analyses.plan import EnsemblePlan, MatchPlan, PartsPlan, ProjectionPlan, UpgradePlan
 from facelens.commands import work
 from facelens.errors import InputError
 from facelens.features import library
+from facelens.figures import sheet, whatif
 from facelens.figures.sheet import Paper
 from facelens.images.disguise import Guise
 from facelens.images.faceset import Labels
 from facelens.resources import sample_data, sample_models
 from facelens.session import archive, depicting, drawing, figure_recipe, listing, matching, questions, replay
+from facelens.session.annotations import Annotations, noted, tagged
 from facelens.session.archive import Archive, Gallery, Model, Place
 from facelens.session.depicting import CHANGE, DEPICTED, ON_MAP, View
 from facelens.session.figure_recipe import Recipe
@@ -39,7 +42,8 @@ SKIPPED = {
     ("match", "sweep"), ("learners", "groups"), ("confidence", "jury"), ("match", "grids"), ("match", "solvers"),
     ("evaluation", "errors"), ("upgrade", "errors"), ("match", "saliency"),
 }  # fmt: skip
-DRAWN = [word for word, row in DEPICTED.items() if row.gallery and word != "doctor"]  # nothing is wrong with these
+# Nothing is wrong with these faces, and no model was tried.
+DRAWN = [word for word, row in DEPICTED.items() if row.gallery and word not in ("doctor", "models")]
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +169,7 @@ def test_every_figure_has_a_title_and_a_name_that_drawing_knows() -> None:
     known = {
         "gallery": drawing.GALLERY,
         "doctor": drawing.DOCTOR,
+        "models": drawing.MODELS,
         "evaluation": drawing.CHARTS,
         "uncertainty": drawing.UNCERTAINTY,
         "confidence": drawing.CONFIDENCE,
@@ -373,6 +378,27 @@ def test_who_moved_most(workspace: Workspace, project: Path) -> None:
         depicting.depict(alone, "projection", project / "x.svg", which=("moved",))
 
 
+def test_lines_to_the_nearest_of_a_face(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    faces = workspace.faces
+    assert faces is not None
+    bare = redrawn(workspace, project / "n.svg", "projection", "map", View()).decode()
+    view = View(near=named(workspace, 5))
+    said = redrawn(workspace, project / "n.svg", "projection", "map", view).decode()
+    near = nearest.links(faces, [workspace.features["old"]], int(faces.ids[5]))[0]
+    assert f"ring: {faces.label(5)}" in said and f"old: {near.words}" in said and "ring:" not in bare
+    gone = replace(workspace, excluded=near.pairs[:3, 1])
+    [drawn] = depicting.depict(gone, "projection", tmp_path / "g.svg", which=("map",), view=view)
+    other = nearest.links(faces, [workspace.features["old"]], int(faces.ids[5]), without=gone.excluded)[0]
+    assert f"old: {other.words}" in drawn.read_text()
+    [hidden] = depicting.depict(
+        workspace, "projection", tmp_path / "h.svg", which=("map",), view=view, guise=Guise(pseudonyms=True)
+    )
+    assert "ring: P0" in hidden.read_text() and faces.label(5) not in hidden.read_text()
+    lost = View(near="gone/away.jpg")
+    [drawn] = depicting.depict(workspace, "projection", tmp_path / "l.svg", which=("map",), view=lost)
+    assert drawn.read_text() == bare
+
+
 def test_cells_of_the_plan_and_colours_of_the_upgrade(workspace: Workspace, project: Path) -> None:
     flow = [redrawn(workspace, project / "f.svg", "match", "flow", View(cells=c)) for c in ("flow", "cost", "distance")]
     assert len(set(flow)) == 3 and b">Cost<" in flow[1] and b">Distance<" in flow[2]
@@ -400,6 +426,46 @@ def test_flips_of_pairs_and_errors_of_a_test(workspace: Workspace, project: Path
     for tested in ((), (test.query, "nobody", "direct")):
         with pytest.raises(InputError, match="No test is chosen"):
             depicting.depict(workspace, "upgrade", project / "x.svg", which=("errors",), view=View(tested=tested))
+
+
+def test_trials_of_a_model(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    assert workspace.faces is not None
+    view = View(fed="old", pair=(named(workspace, 0), named(workspace, 4)))
+    work = depicting.DEPICTED["models"].arguments(workspace, view)[1]["feeding"]
+    what = work()
+    said = [redrawn(workspace, project / "m.svg", "models", name, view).decode() for name in ("feeding", "table")]
+    assert all(f">{one.variant.name}</text>" in svg for one in what.outcomes for svg in said)
+    assert all(f">{cell}</text>" in said[1] for row in whatif.cells(what) for cell in row if cell)
+    assert ">pair</text>" in said[1] and "24 pictures of 8 people" in said[0]
+    [held] = drawing.draw_models(tmp_path / "m.svg", workspace.faces, model="old", feeding=what, which=("feeding",))
+    assert held.read_text() == said[0], "of the trial that was made, and made again"
+    both = View(forms=("old", str(project / "models" / "lce.safetensors")))
+    forms = redrawn(workspace, project / "f.svg", "models", "forms", both).decode()
+    assert "The forms differ: 24 pictures are below the line" in forms and "lce.safetensors" in forms
+    hidden = depicting.depict(
+        workspace, "models", tmp_path / "h.svg", view=replace(view, forms=both.forms), guise=Guise(pseudonyms=True)
+    )
+    names = workspace.faces.identity.names
+    told = [path.read_text() for path in hidden]
+    assert len(told) == 3 and "file.safetensors and file.safetensors" in told[2] and "P000" in told[2]
+    assert not [name for name in names for svg in told if name.replace("_", " ") in svg]
+    for name, words in (("table", "No other way of feeding was tried"), ("forms", "No two forms were compared")):
+        with pytest.raises(InputError, match=words):
+            depicting.depict(workspace, "models", project / "x.svg", which=(name,))
+
+
+def test_a_form_from_elsewhere_is_not_read_by_itself(
+    workspace: Workspace, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(project / "models" / "old.safetensors", tmp_path / "other.safetensors")
+    place, out = project / "f.svg.recipe.json", ["--out", str(tmp_path / "f.svg")]
+    view = View(forms=("old", str(tmp_path / "other.safetensors")))
+    recipe = figure_recipe.recipe_of(workspace, "models", view=view)
+    figure_recipe.write(replace(recipe, name="forms", format="svg"), place)
+    assert main(["render", str(place), *out]) == 1
+    assert "nothing there was opened here before" in capsys.readouterr().err and not (tmp_path / "f.svg").exists()
+    assert main(["render", str(place), *out, "--trust"]) == 0
+    assert "Both forms agree" in (tmp_path / "f.svg").read_text()
 
 
 def test_what_the_doctor_found(workspace: Workspace, asked: Archive, project: Path) -> None:
@@ -438,6 +504,43 @@ def test_of_a_filtered_gallery_the_very_faces_are_drawn(workspace: Workspace) ->
     )
     kept = figure_recipe.recipe_of(some, "gallery").workspace
     assert set(kept.selected) == set(archive.names_of(faces, faces.ids)) and kept.fields["arrangement"].sort == "path"
+
+
+@pytest.mark.parametrize("group", ["identity", "tag"])
+def test_a_sheet_in_groups(group: str, workspace: Workspace, project: Path) -> None:
+    faces = workspace.faces
+    assert faces is not None
+    said = noted(tagged(Annotations(), faces.ids[[1, 4, 20]], "odd & even"), faces.ids[[1]], "a secret")
+    by = replace(workspace.arrangement, sort="norm, old", group=group)
+    now = replace(workspace, selection=Selection(), arrangement=by, annotations=said)
+    [drawn] = depicting.depict(now, "gallery", project / "s.svg")
+    told, place = drawn.read_text(), figure_recipe.beside(drawn)
+    heads = [name.replace("_", " ") for name in faces.identity.names] if group == "identity" else ["odd &amp; even"]
+    assert f"24 faces by {group}" in told and all(f">{name}<" in told for name in heads)
+    figure_recipe.write(replace(figure_recipe.recipe_of(now, "gallery"), format="svg"), place)
+    assert ("odd" in place.read_text()) == (group == "tag") and "secret" not in place.read_text()
+    assert main(["render", str(place), "--out", str(project / "again.svg")]) == 0
+    assert (project / "again.svg").read_bytes() == drawn.read_bytes()
+    [hidden] = depicting.depict(now, "gallery", project / "h.svg", guise=Guise(pseudonyms=True, blur=True))
+    shown = re.findall(r">(P\d{4}|tag \d|none)</text>", hidden.read_text())
+    assert not [name for name in heads if name in hidden.read_text()]
+    if group == "tag":
+        assert shown[0] == "tag 1" and "none" in shown
+    else:
+        assert shown == sorted(shown) and len(set(shown)) == 8, "the order of the names is not seen"
+
+
+def test_a_sheet_that_was_cut_says_so_again(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = replace(workspace, selection=Selection())
+    for module, name in ((sheet, "MOST"), (figure_recipe, "SHEET")):
+        monkeypatch.setattr(module, name, 5)
+    [drawn] = depicting.depict(now, "gallery", project / "s.svg")
+    place = figure_recipe.beside(drawn)
+    figure_recipe.write(replace(figure_recipe.recipe_of(now, "gallery"), format="svg"), place)
+    assert main(["render", str(place), "--out", str(project / "again.svg")]) == 0
+    assert (project / "again.svg").read_bytes() == drawn.read_bytes() and "first 5 of 24 faces" in drawn.read_text()
 
 
 def test_size_format_and_place_can_be_others(workspace: Workspace, project: Path) -> None:
@@ -510,6 +613,7 @@ def _at(found: dict[str, Any], path: str, value: object) -> None:
         ("figure.view.cut", 7),
         ("figure.view.heat", ["fire"]),
         ("figure.view.tested", ["new"]),
+        ("figure.view.forms", ["old"]),
         ("figure.view.tapped", {"of": "cat"}),
         ("figure.view.tapped", {"lines": [{"kind": "cat"}]}),
         ("figure.view.focus", ["x" * 10_000]),

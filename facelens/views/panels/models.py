@@ -7,15 +7,21 @@ the key report and the pictures that were left out. Everything long runs in the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.features.shard import amount
+from facelens.session import questions
 from facelens.session.actions import embeddable, model_usable
-from facelens.session.jobs import Job, State
+from facelens.session.archive import face_of
+from facelens.session.depicting import View
+from facelens.session.jobs import Job, Request, State
 from facelens.views.card_form import CardForm
 from facelens.views.controls import Banner, EmptyState, FlowLayout, Header, Segmented, label, plain_tip
 from facelens.views.key_report import KeyReport
@@ -30,6 +36,7 @@ from facelens.words import escaped, plural, tr
 if TYPE_CHECKING:
     from facelens.features.card import Card
     from facelens.features.library import Inspection
+    from facelens.views.trials import Made
 
 NARROW = 560
 SURE = 0.9  # see features.library.SURE, which is not worth importing at the start
@@ -72,6 +79,7 @@ class ModelsPanel(Panel):
         outer.addWidget(self.reading)
         outer.addWidget(self.pages, 1)
         self._shown: Inspection | None = None
+        self._trials: dict[str, Made] = {}  # by what a figure calls them, the last of each
         self._stop_jobs = desk.jobs.listen(self._on_job)
         self.destroyed.connect(self._stop_jobs)
 
@@ -187,6 +195,42 @@ class ModelsPanel(Panel):
 
     def home(self) -> QWidget:
         return next((part for part in (self.list, self.first) if part.isVisible()), self.add)
+
+    # -- trials
+
+    def keep_trial(self, name: str, made: Made) -> None:
+        """Hold what came of a trial, to be drawn; `name` is what a figure calls it."""
+        self._trials[name] = made
+
+    def _tried(self) -> dict[str, Made]:
+        """Trials of what is there now: of these faces, these files, these cards."""
+        workspace, found = self.desk.workspace, {}
+        for name, made in self._trials.items():
+            view = made.view
+            if name == "feeding":
+                faces = [face_of(workspace.faces, one) for one in view.pair]
+                pair = np.array([face for face in faces if face is not None], np.int64)
+                request = questions.feeding(workspace, view.fed, pair)
+            else:
+                request = questions.forms(workspace, view.forms[0], Path(view.forms[1]))
+            if request is not None and _alike(request, made.request):
+                found[name] = made
+        return found
+
+    def has_figures(self) -> bool:
+        return bool(self._tried())
+
+    def figure_view(self) -> View:
+        tried = {name: made.view for name, made in self._tried().items()}
+        fed, forms = tried.get("feeding", View()), tried.get("forms", View())
+        return View(fed=fed.fed, pair=fed.pair, forms=forms.forms)
+
+    def figure_held(self) -> dict[str, Any]:
+        """What came of them."""
+        return {name: made.result for name, made in self._tried().items()}
+
+    def figure_places(self) -> Sequence[tuple[QWidget, str]]:
+        return ((self.compare, "forms"), (self.area, "feeding"))
 
     def close_panel(self) -> None:
         self._stop_jobs()
@@ -480,3 +524,9 @@ def _row(*parts: QWidget, stretch: QWidget | None = None) -> QHBoxLayout:
     if stretch is None:
         row.addStretch(1)
     return row
+
+
+def _alike(one: Request, other: Request) -> bool:
+    """Whether both ask the same of the same faces."""
+    (mine, *files), (its, *others) = one.args, other.args
+    return files == others and one.kwargs == other.kwargs and mine.digest == its.digest

@@ -19,6 +19,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from facelens.analyses.nearest import Links
 from facelens.analyses.parts import Layout, layout
 from facelens.analyses.projection import NAMES, Projection
 from facelens.analyses.upgrade import Upgrade
@@ -28,7 +29,17 @@ from facelens.figures.projection_words import sentence
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.session import questions
 from facelens.session.actions import embeddable
-from facelens.session.depicting import CHANGE, IDENTITY, MOVED, UNSURE, View, unsure, unsure_words, upgrade_on_map
+from facelens.session.depicting import (
+    CHANGE,
+    IDENTITY,
+    MOVED,
+    UNSURE,
+    View,
+    names_of_faces,
+    unsure,
+    unsure_words,
+    upgrade_on_map,
+)
 from facelens.session.jobs import Request
 from facelens.session.questions import PROJECT
 from facelens.session.selection import Mode
@@ -43,7 +54,7 @@ from facelens.views.frame import Frame, split
 from facelens.views.hover import Line
 from facelens.views.looking import Look, look
 from facelens.views.moved_list import MovedList
-from facelens.views.near_links import Links, NearLinks
+from facelens.views.near_links import NearLinks
 from facelens.views.old_new_map import OldNewMap, changed_entries
 from facelens.views.panel import Desk, Panel
 from facelens.views.projection_controls import ProjectionControls
@@ -376,7 +387,9 @@ class ProjectionPanel(Panel):
 
     def figure_view(self) -> View:
         augmented, focus = tuple(sorted(self.augmented)), tuple(sorted(self.focus))
-        return View(colour=self.colour, shape=self.shape, augmented=augmented, focus=focus, groups=self.grouped)
+        shown = View(colour=self.colour, shape=self.shape, augmented=augmented, focus=focus, groups=self.grouped)
+        current = self.desk.workspace.selection.current if self._linked else None
+        return replace(shown, near="".join(names_of_faces(self.desk.workspace.faces, [current])))
 
     def figure_places(self) -> Sequence[tuple[QWidget, str]]:
         return (self.beside, "moved"), (self.body, "map")

@@ -198,7 +198,7 @@ class TrainingPanel(Panel):
             return View()
         stages, place = run.stages, self.page.stage.currentIndex()
         shown = stages[place] if len(stages) > 1 and 0 <= place < len(stages) else ""
-        return View(run=str(run.folder), stage=shown, scale=self.page.scale.value())
+        return View(run=str(run.folder), stage=shown, scale=self.page.scale.value(), hidden=self.page.hidden())
 
     def open_recipe(self, path: Path) -> None:
         """Take a recipe file, as if it had been chosen here."""
