@@ -32,7 +32,7 @@ from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, silent
 from facelens.resources import sample_data
 from facelens.session import annotations as marks
-from facelens.session import identities, questions, subsets
+from facelens.session import identities, questions, subsets, tasks
 from facelens.session.looks import Looks
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.selection import Selection
@@ -92,6 +92,7 @@ class Gallery:
     options: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     digest: str = ""  # of its faces when it was saved; of galleries that were joined that of all, in the first
+    head: str = ""  # how the paths of its faces begin, where it was joined with others
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,12 @@ class Archive:
         return self.schema > SCHEMA
 
     @property
+    def heads(self) -> tuple[str, ...]:
+        """How the paths of galleries begin that were joined; () where that is not said."""
+        said = tuple(one.head for one in self.galleries)
+        return said if all(said) else ()
+
+    @property
     def places(self) -> tuple[Place, ...]:
         """Everything it points at."""
         galleries = (*self.galleries, *((self.queries,) if self.queries is not None else ()))
@@ -188,6 +195,8 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     galleries = [Gallery(Place(one.path), one.kind, dict(one.options)) for one in opened]
     if faces is not None and galleries:
         galleries[0] = replace(galleries[0], name=faces.name, digest=faces.named(faces.original).digest)
+        for number, head in enumerate(tasks.heads(opened)):
+            galleries[number] = replace(galleries[number], head=head)
     searched = _gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None
     given = {one.card.name for one in workspace.tables if one.card is not None}  # whose vectors the file brings itself
     stores = {name: one.fingerprint for name, one in workspace.stored.items() if name not in given}
@@ -278,6 +287,14 @@ def face_of(faces: FaceSet | None, name: str | None) -> int | None:
     return next((face for one, face in zip(faces.paths, faces.ids.tolist(), strict=True) if one == path), None)
 
 
+def query_of(found: Archive, workspace: Workspace) -> int | None:
+    """The face that was searched for."""
+    here = workspace.query_faces
+    if here is not None and here is workspace.faces and found.query is not None:
+        here = as_said(found, here, workspace.galleries)
+    return face_of(here, found.query)
+
+
 @dataclass(frozen=True, eq=False)
 class Faced:
     """What a file says about faces, now that their gallery is open."""
@@ -291,8 +308,15 @@ class Faced:
     lost: int  # pictures that something is said about and that are not here
 
 
-def faced(found: Archive, faces: FaceSet, *, tick: Tick = silent) -> Faced:
+def as_said(found: Archive, faces: FaceSet, galleries: Sequence[Opened]) -> FaceSet:
+    """The faces of galleries that were joined under the paths that the file has; to be looked up, not looked at."""
+    paths, _ = tasks.as_it_lay(faces, tasks.heads(galleries), found.heads)
+    return faces if paths is faces.paths else replace(faces, paths=paths)
+
+
+def faced(found: Archive, faces: FaceSet, galleries: Sequence[Opened] = (), *, tick: Tick = silent) -> Faced:
     """Find the faces by their paths; of a million that takes seconds, so not in the window's thread."""
+    faces = as_said(found, faces, galleries)
     excluded, gone = ids_of(faces, found.excluded)
     selected, unseen = ids_of(faces, found.selected)
     pair = tuple(face for name in found.pair or () if (face := face_of(faces, name)) is not None)
@@ -374,7 +398,8 @@ def _said_gallery(one: Gallery, folder: Path) -> Document:
     if "root" in options:
         options["root"] = _said(Path(options["root"]), folder)
     place = _said(one.place.path, folder)
-    return {"place": place, "kind": one.kind, "options": options, "name": one.name, "digest": one.digest}
+    said = {"place": place, "kind": one.kind, "options": options, "name": one.name, "digest": one.digest}
+    return {**said, "head": one.head} if one.head else said
 
 
 def _said(path: Path, folder: Path) -> dict[str, str]:
@@ -566,6 +591,7 @@ class _Reader:
             said,
             text(found.get("name", ""), f"{where}.name"),
             text(found.get("digest", ""), f"{where}.digest", longest=64),
+            _name(found.get("head", ""), f"{where}.head") or "",
         )
 
     def _table(self, found: Document, where: str) -> Table:

@@ -141,9 +141,8 @@ class Collection:
         made.open_queries()
         made.load_vectors((*(one.card.name for one in found.models), *made.given, *made.imported))
         now = made.workspace
-        query = archive.face_of(now.query_faces, found.query)
         whole = replace(
-            cls.of(replace(now, query=query), page=found.layout.page),
+            cls.of(replace(now, query=archive.query_of(found, now)), page=found.layout.page),
             models=made.permitted_models(), fields=made.plans(),
         )  # fmt: skip
         return whole, made.told

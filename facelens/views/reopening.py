@@ -76,7 +76,6 @@ class Reopening:
     def start(self) -> None:
         """Put away what is open and open what the file says."""
         self.under_way = True
-        self.window.modelling.before = dict(self.found.stores)
         with self.desk.store.aside():
             self.window.opening.close(leaving=False)
             for name in self.desk.workspace.model_names:
@@ -135,7 +134,9 @@ class Reopening:
         self._next()
 
     def _open_gallery(self, number: int) -> None:
-        one = self.found.galleries[number]
+        one, last = self.found.galleries[number], number + 1 == len(self.found.galleries)
+        self.window.modelling.before = dict(self.found.stores) if last else {}  # which are of all that were joined
+        self.window.modelling.heads = self.found.heads
         options = {name: said for name, said in one.options.items() if name != "links" or shelf.known(one.place.path)}
 
         def then(problem: str) -> None:
@@ -143,7 +144,7 @@ class Reopening:
                 with self.desk.store.aside():
                     self.window.opening.close(leaving=False)
                 self._keep_galleries([Missing(one, problem)])
-            elif number + 1 < len(self.found.galleries):
+            elif not last:
                 self._open_gallery(number + 1)
             else:
                 self._find_faces()
@@ -159,7 +160,7 @@ class Reopening:
         request = Request(
             title=tr("Find faces of {name}", name=escaped(self.found.path.name)),
             call=archive.faced,
-            args=(self.found, faces),
+            args=(self.found, faces, self.desk.workspace.galleries),
             slot="open faces",
             place="thread",
         )
@@ -337,8 +338,8 @@ class Reopening:
             self._put(**{slot: wanted.get(slot, "") for slot in SLOTS if wanted or slot != "model"})
             if now.faces is not None:
                 # A query of a set that is not there may be called like a face of the gallery.
-                here = now.query_faces if self.kept.queries is None else None
-                self._put(**self._plans(), query=archive.face_of(here, self.found.query))
+                query = archive.query_of(self.found, now) if self.kept.queries is None else None
+                self._put(**self._plans(), query=query)
                 self.arrangement = self.found.fields.get("arrangement")
                 self._arrange()
                 if self.arrangement is not None and by_variance(self.arrangement):
