@@ -516,7 +516,7 @@ class Work:
         if self.hidden and "arrangement" in fields:
             fields["arrangement"] = replace(fields["arrangement"], filter="")
         if self.hidden and "looks" in fields:
-            fields["looks"] = replace(fields["looks"], map_shape=())  # values of a column, which have codes here
+            fields["looks"] = replace(fields["looks"], map_shape=(), map_focus=())  # values, which have codes here
         return fields
 
     def _annotations(self) -> marks.Annotations:

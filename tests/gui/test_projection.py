@@ -19,6 +19,7 @@ from facelens.features.card import Card
 from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session.depicting import UNSURE
+from facelens.session.looks import Looks
 from facelens.session.selection import Selection
 from facelens.views import colouring, dots, theme
 from facelens.views.panel import Desk
@@ -189,6 +190,19 @@ def test_colours_shapes_and_links_are_steps(shown: ProjectionPanel, desk: Desk, 
     assert not desk.workspace.looks.nearest and not shown._linked
     store.go(0)
     assert shown._linked and shown.controls.links.isChecked()
+
+
+def test_focus_is_a_step(shown: ProjectionPanel, desk: Desk, faces: FaceSet) -> None:
+    desk.store.update(selection=Selection(ids=faces.ids[:4]))
+    who = tuple(sorted({faces.identity.names[code] for code in faces.identity.codes[:4].tolist()}))
+    shown.legend.focus.click()
+    assert desk.workspace.looks.map_focus == who and desk.workspace.history.undo == "focus everybody → 2 people"
+    desk.store.go(desk.workspace.history.done - 1)
+    assert not shown.focus and not shown.legend.focus.isChecked()
+    desk.store.go(desk.workspace.history.done + 1)
+    assert tuple(sorted(shown.focus)) == who and shown.legend.focus.isChecked()
+    desk.store.update(looks=Looks(map_focus=("nobody here",)))
+    assert tuple(sorted(shown.focus)) == who
 
 
 def test_how_unsure_a_part_is(shown: ProjectionPanel, desk: Desk, settle: Callable[..., None]) -> None:
