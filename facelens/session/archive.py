@@ -41,6 +41,7 @@ from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from facelens.features.card import Card
+    from facelens.session.draft import Draft
 
 SUFFIX = ".facelens"
 SCHEMA = 1
@@ -70,7 +71,9 @@ PLANS: Mapping[str, type] = {
     "looks": Looks,
 }
 SLOTS = ("model", "model_a", "model_b")
-FIELDS = (*PLANS, "refusal", "part", "left_out", "crossing", "occlusion", *SLOTS)  # of the workspace, as they are
+# Of the workspace, as they are.
+FIELDS = (*PLANS, "refusal", "part", "left_out", "crossing", "occlusion", "draft", *SLOTS)
+OWN = (*SLOTS, "draft")  # that do not belong to a gallery
 FILES = ("ensemble", "upgrade_plan")  # plans that name files
 TABLES = ("scores", "pairs")  # what may have been read for a gallery
 
@@ -175,7 +178,9 @@ class Archive:
         things = (one.place for one in (*galleries, *self.tables, *self.models, *self.vectors))
         roots = (Place(Path(one.options["root"])) for one in galleries if "root" in one.options)
         files = (Place(Path(file)) for name in FILES for _, file in getattr(self.fields.get(name), "files", ()))
-        return (*things, *roots, *files)
+        draft: Draft | None = self.fields.get("draft")
+        trained = (draft.out, draft.folder, *(place for _, place in draft.files)) if draft is not None else ()
+        return (*things, *roots, *files, *(Place(path) for path in trained if path != Path()))
 
 
 # From the workspace to the file
@@ -211,7 +216,7 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
         ),
         stores={**kept.stores, **stores},
         results=kept.results if faces is None else questions.results(workspace),
-        fields={name: getattr(workspace, name) for name in FIELDS},
+        fields={**{name: getattr(workspace, name) for name in FIELDS}, "draft": _draft(workspace.draft)},
         excluded=(*names_of(faces, workspace.excluded), *kept.excluded),
         selected=(*names_of(faces, selection.ids), *kept.selected),
         current=_name_of(faces, selection.current),
@@ -229,11 +234,20 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     slots = {slot: name for slot in SLOTS if (name := kept.fields.get(slot)) in away and not found.fields[slot]}
     found = replace(found, fields={**found.fields, **slots})  # who was A and B is so again when the model is back
     if faces is None and kept.galleries:  # how one looked at it waits for it
-        waiting = {name: kept.fields[name] for name in FIELDS if name in kept.fields and name not in SLOTS}
+        waiting = {name: kept.fields[name] for name in FIELDS if name in kept.fields and name not in OWN}
         fields = {**found.fields, **waiting}
         found = replace(found, fields=fields, current=kept.current, pair=kept.pair, query=kept.query)
         found = replace(found, queries=kept.queries)
     return found
+
+
+def _draft(draft: Draft | None) -> Draft | None:
+    """A recipe as it is kept: under its name alone, for its text is all there is of it."""
+    if draft is None:
+        return None
+    from facelens.session.draft import LONGEST
+
+    return replace(draft, name=draft.title) if len(draft.text) <= LONGEST and "\0" not in draft.text else None
 
 
 def _how(faces: FaceSet, source: Source | None) -> Opened | None:
@@ -354,6 +368,9 @@ def document(found: Archive, folder: Path) -> Document:
     for name in FILES:
         if name in state:
             state[name]["files"] = [[of, _said(Path(file), folder)] for of, file in state[name]["files"]]
+    if (draft := found.fields.get("draft")) is not None:
+        starts = _said(draft.folder, folder) if draft.folder != Path() else None
+        state["draft"] |= {"folder": starts, "out": _said(draft.out, folder)}
     made: Document = {
         "facelens": MARK,
         "schema": SCHEMA,
@@ -649,6 +666,7 @@ class _Reader:
             ),
             "crossing": lambda value, at: _of(CROSSINGS, value, at),
             "occlusion": lambda value, at: from_plain(Occlusion, value, at) if value is not None else None,
+            "draft": self._draft,
             **dict.fromkeys(SLOTS, text),
         }
         assert {*PLANS, *readers} == {*FIELDS}
@@ -658,6 +676,24 @@ class _Reader:
                 value = self._try(lambda n=name, r=read_value: r(found[n], f"state.{n}"), nothing)  # type: ignore[misc]
                 fields |= {name: value} if value is not nothing else {}
         return fields
+
+    def _draft(self, found: object, at: str) -> Draft | None:
+        """What is to be trained; what may be followed of it is decided by whoever opens it (`Draft.permitted`)."""
+        if found is None:
+            return None
+        from facelens.session.draft import LONGEST, SOURCES, Draft
+
+        said = _mapping(found, at)
+        name, starts = text(said.get("name"), f"{at}.name", longest=255), said.get("folder")
+        if any(len(one(name).parts) != 1 or name == ".." for one in (PurePosixPath, PureWindowsPath)):
+            raise Misfit(f"{at}.name is {shown(name)}, which is no name")
+        return Draft(
+            name,
+            text(said.get("text"), f"{at}.text", longest=LONGEST),
+            self._place(starts, f"{at}.folder").path if starts is not None else Path(),
+            _of(tuple(SOURCES), said.get("source"), f"{at}.source"),  # type: ignore[arg-type]
+            self._place(said.get("out"), f"{at}.out").path,
+        )
 
     def _plan(self, name: str, cls: type, found: object) -> object:
         at = f"state.{name}"

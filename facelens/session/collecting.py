@@ -502,7 +502,7 @@ class Work:
 
     def _fields(self, names: set[str], files: Mapping[str, str], tables: tuple[Table, ...]) -> dict[str, Any]:
         """How one looked at it: without files that are not here and models of which nothing is."""
-        fields = dict(self.given.fields)
+        fields = {**self.given.fields, "draft": None}  # it names places on this computer
         for slot in SLOTS:
             if slot in fields and fields[slot] not in names:
                 fields[slot] = ""

@@ -385,6 +385,7 @@ class Replay:
     def plans(self) -> dict[str, Any]:
         """How one looked at it, without files that may not be opened."""
         fields = dict(self.found.fields)
+        fields.pop("draft", None)  # nothing is trained here
         for name in archive.FILES:
             if name not in fields:
                 continue

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QFileDialog
 from facelens.errors import FaceLensError
 from facelens.images import readers
 from facelens.session import archive, match_queries, questions, shelf
-from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place, Vectors
+from facelens.session.archive import OWN, SLOTS, Archive, Gallery, Model, Place, Vectors
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Arrangement, Table, by_variance, fitting
 from facelens.words import escaped, plural, tr
@@ -344,6 +344,7 @@ class Reopening:
                 self._arrange()
                 if self.arrangement is not None and by_variance(self.arrangement):
                     self.window.commands.assessing.run(line=False)  # whose column it waits for
+            self._put(**self._draft())
             self.window.take_layout(self.found.layout)
         self._tell()
         self._done(self)
@@ -395,12 +396,21 @@ class Reopening:
 
     def _plans(self) -> dict[str, Any]:
         """How one looked at it, without files that may not be opened."""
-        plans = {name: value for name, value in self.found.fields.items() if name not in (*SLOTS, "arrangement")}
+        plans = {name: value for name, value in self.found.fields.items() if name not in (*OWN, "arrangement")}
         for name in archive.FILES:
             if name in plans:
                 files = tuple((of, file) for of, file in plans[name].files if self.may(Path(file)))
                 plans[name] = replace(plans[name], files=files)
         return plans
+
+    def _draft(self) -> dict[str, Any]:
+        """What is to be trained, without files that may not be opened, and never into a folder of a stranger's."""
+        said = self.found.fields.get("draft")
+        if said is None:
+            return {"draft": None} if "draft" in self.found.fields else {}
+        from facelens.views.training import root
+
+        return {"draft": said.permitted(self.may, root=root(self.desk))}
 
     def _arrange(self) -> None:
         """Filter and sort as it was, as soon as the columns for it are there."""

@@ -14,10 +14,10 @@ from facelens.analyses.plan import PartsPlan
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.session.depicting import names_of_faces
+from facelens.session.looks import Looks
 from facelens.session.selection import Selection
 from facelens.session.workspace import UNSURE, with_model_columns
 from facelens.views.panel import Desk
-from facelens.session.looks import Looks
 from facelens.views.panels.confidence import ConfidencePanel
 from tests.gui.conftest import settle
 from tests.gui.evaluation.stub import features, gallery
