@@ -410,7 +410,11 @@ class Reopening:
             return {"draft": None} if "draft" in self.found.fields else {}
         from facelens.views.training import root
 
-        return {"draft": said.permitted(self.may, root=root(self.desk))}
+        draft = said.permitted(self.may, root=root(self.desk))
+        if draft is None:
+            title = tr("The recipe {name} was not opened", name=escaped(said.title))
+            self.desk.say(title, tr("It names files outside the folder of the workspace, which were not opened here."))
+        return {"draft": draft}
 
     def _arrange(self) -> None:
         """Filter and sort as it was, as soon as the columns for it are there."""

@@ -270,6 +270,8 @@ def test_a_stranger_s_file_opens_nothing_elsewhere(
     assert window.store.workspace.faces is None and card_titles(window) == ["The gallery faces was not opened"]
     assert not [one for one in looked if one.startswith(str(project))]
     assert window.stage.word == "doctor" and not given, "foreign bytes are not for Qt"
+    window.keeping.save()
+    assert archive.read(path).galleries and not shelf.known(project / "faces"), "what is only kept was not open here"
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(browsing: MainWindow, settle: Callable, tmp_path: Path) -> None:

@@ -274,6 +274,14 @@ def test_a_stranger_s_recipe_writes_nowhere_and_reads_nothing(
         assert "old" in found.missing and not page.form.start.isEnabled()
         browsing.keeping.save()
     assert not shelf.known(far / "out") and not far.exists()
+    said["state"]["draft"]["text"] = recipe.text.replace(f'[models]\nold = "{far / "old.pt"}"\n', "")
+    said["state"]["draft"]["text"] = f'models = {{ old = "{far / "old.pt"}" }}\n' + said["state"]["draft"]["text"]
+    path.write_text(json.dumps(said))
+    browsing.keeping.open(path)
+    settle(browsing)
+    until(lambda: not browsing.keeping.reopening.under_way)
+    assert browsing.notices.cards[-1].accessibleName() == "The recipe bct was not opened"
+    assert not browsing.store.workspace.draft.files, "the page begins with one of its own"
 
 
 def test_a_file_that_is_no_recipe(page: TrainingPanel, tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def test_files_it_names_start_at_its_folder() -> None:
 def test_what_may_not_be_followed_is_taken_out(tmp_path: Path) -> None:
     made = draft('[models]\nold = "//far/share"  # theirs\nnew = "/own/b.pt"\n', out=Path("/etc/cron.d"))
     found = made.permitted(own, root=tmp_path)
-    assert found is not None and found.out == tmp_path / "tiny" and dict(found.files) == {"models.new": Path("/own/b.pt")}
+    assert found is not None and found.out == tmp_path / "tiny"
+    assert dict(found.files) == {"models.new": Path("/own/b.pt")}
     assert "old" in found.missing, "so that it cannot be started before a model is given"
     far = draft('[models]\nold = "a.pt"\n', Path("/far")).permitted(own, root=tmp_path)
     assert far is not None and far.folder == Path() and not far.files
@@ -52,7 +53,7 @@ def test_what_may_not_be_followed_is_taken_out(tmp_path: Path) -> None:
 def test_what_cannot_be_taken_out_is_refused_whole(text: str, tmp_path: Path) -> None:
     made = draft(text)
     found = made.permitted(own, root=tmp_path)
-    assert found is None or not found.files and "/far.pt" not in found.text
+    assert found is None or (not found.files and "/far.pt" not in found.text)
     if made.recipe is not None:
         assert made.files, "it is seen"
 

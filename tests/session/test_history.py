@@ -20,7 +20,6 @@ from facelens.session.store import Store
 from facelens.session.subsets import Subsets
 from facelens.session.workspace import Arrangement, Operating, Source
 
-
 DRAFT = Draft("tiny", 'kind = "margin"\nepochs = 6\n[optimiser]\nrate = 0.1\n', Path(), "drawn", Path("/t/tiny"))
 
 
@@ -297,7 +296,7 @@ def test_what_is_typed_into_one_line_of_a_recipe_is_one_step(store: Told) -> Non
         (replace(DRAFT, source="open"), "faces the sample world, drawn → the open gallery"),
         (replace(DRAFT, out=Path("/t/again")), "folder tiny → again"),
         (DRAFT.with_values({"epochs": None, "steps": 50}), "length 6 epochs → 50 steps"),
-        (DRAFT.with_values({"models.start": "/m/net.pt", "network.architecture": "iresnet50"}), "weights to start from net.pt"),
+        (DRAFT.with_values({"models.start": "/m/net.pt", "network.options": {}}), "weights to start from net.pt"),
         (DRAFT.with_values({"loss.margin": 0.4}), "loss.margin 0.4"),
         (DRAFT.with_values({"loss.margin": 0.4, "seed": 3}), "2 settings of the recipe"),
         (replace(DRAFT, text="steps ="), "text of the recipe"),
