@@ -25,6 +25,7 @@ from facelens.features.models import MODELS
 from facelens.words import escaped, tr
 
 _LONGEST = 1 << 20  # bytes of a recipe; more is no recipe
+_DEEPEST = 16  # tables in tables
 
 
 def _number(default: float, least: float, most: float) -> Any:
@@ -344,6 +345,8 @@ def parse(text: str, *, name: str = "recipe.toml", folder: Path = Path(), change
         raise InputError(
             tr("{name} is no TOML: {reason}.", name=shown, reason=str(error)), hint=tr("Correct that line.")
         ) from None
+    if _deep(table):
+        raise InputError(tr("{name} has tables in tables that are nested too deeply.", name=shown))
     for place, keys in (("models", tuple(f.name for f in fields(Models))), ("data", ("gallery",))):
         inside = table.get(place)
         if isinstance(inside, dict):
@@ -355,6 +358,14 @@ def parse(text: str, *, name: str = "recipe.toml", folder: Path = Path(), change
     for change in changes:
         _set(table, change, said)
     return _checked(_recipe(table, said), said)
+
+
+def _deep(table: Mapping[str, Any]) -> bool:
+    level: list[Any] = [table]
+    for _ in range(_DEEPEST):
+        inside = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
+        level = [value for values in inside for value in values]
+    return bool(level)
 
 
 def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:

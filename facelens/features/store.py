@@ -25,7 +25,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -846,11 +846,14 @@ def _reopened(root: Path, name: str, ids: Ids, wanted: str) -> FeatureSet:
 # All stores
 
 
-def follow(faces: FaceSet, root: Path, old: str, new: str, *, tick: Tick = silent) -> None:
+def follow(
+    faces: FaceSet, root: Path, old: str, new: str, *, ids: Ids | None = None, tick: Tick = silent
+) -> None:
     """Bring vectors to where a gallery lies now, from the store `old` of where it lay: of pictures that are the same.
 
-    `new` is what the store of the same model is called for these faces; of another model nothing is taken. The old
-    store stays, for the gallery may have been copied.
+    `new` is what the store of the same model is called for these faces; of another model nothing is taken. `ids` are
+    what faces were called then, where galleries that were joined lie otherwise now. The old store stays, for the
+    gallery may have been copied.
     """
     try:
         _check_name(old)
@@ -861,20 +864,22 @@ def follow(faces: FaceSet, root: Path, old: str, new: str, *, tick: Tick = silen
     if before.imported is not None or fingerprint(faces, weights=weights, card=before.card) != new:
         return
     keys = picture_keys(faces)
-    found = before.features(faces)
+    then = faces if ids is None or ids is faces.ids else replace(faces, ids=ids)
+    found = before.features(then)
     if not len(found):
         return
     kept = Store.create(
         root, new, card=before.card, weights=weights, gallery=faces.name, dimensions=before.dimensions,
         parts=before.parts, opened=faces.opened, file=Path(before.file) if before.file else None,
     )  # fmt: skip
-    states = keys[faces.rows_of(found.ids)]
-    with kept.writer(total=len(found)) as writer:
-        for start in range(0, len(found), FLUSH_ROWS):
-            tick(start, len(found), "")
-            some = slice(start, start + FLUSH_ROWS)
+    rows = then.rows_of(found.ids)
+    left = np.flatnonzero(np.isin(rows, kept.missing(faces)))
+    with kept.writer(total=len(left)) as writer:
+        for start in range(0, len(left), FLUSH_ROWS):
+            tick(start, len(left), "")
+            some = left[start : start + FLUSH_ROWS]
             sure = found.confidence[some] if found.confidence is not None else None
-            writer.append(found.ids[some], found.vectors[some], confidence=sure, keys=states[some])
+            writer.append(faces.ids[rows[some]], found.vectors[some], confidence=sure, keys=keys[rows[some]])
 
 
 def stores(root: Path) -> list[StoreInfo]:

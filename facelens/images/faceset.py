@@ -118,6 +118,7 @@ class Opened:
     path: Path
     kind: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    root: Path | None = field(default=None, compare=False)  # of its faces; None where that was not written down
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from facelens.images.occlusion import Occlusion
 from facelens.progress import Tick, silent
 from facelens.resources import sample_data
 from facelens.session import annotations as marks
-from facelens.session import identities, questions, subsets
+from facelens.session import identities, questions, subsets, tasks
 from facelens.session.looks import Looks
 from facelens.session.plain import Misfit, as_plain, from_plain, number, shown, text
 from facelens.session.selection import Selection
@@ -41,6 +41,7 @@ from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from facelens.features.card import Card
+    from facelens.session.draft import Draft
 
 SUFFIX = ".facelens"
 SCHEMA = 1
@@ -70,7 +71,9 @@ PLANS: Mapping[str, type] = {
     "looks": Looks,
 }
 SLOTS = ("model", "model_a", "model_b")
-FIELDS = (*PLANS, "refusal", "part", "left_out", "crossing", "occlusion", *SLOTS)  # of the workspace, as they are
+# Of the workspace, as they are.
+FIELDS = (*PLANS, "refusal", "part", "left_out", "crossing", "occlusion", "draft", *SLOTS)
+OWN = (*SLOTS, "draft")  # that do not belong to a gallery
 FILES = ("ensemble", "upgrade_plan")  # plans that name files
 TABLES = ("scores", "pairs")  # what may have been read for a gallery
 
@@ -92,6 +95,7 @@ class Gallery:
     options: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     digest: str = ""  # of its faces when it was saved; of galleries that were joined that of all, in the first
+    head: str = ""  # how the paths of its faces begin, where it was joined with others
 
 
 @dataclass(frozen=True)
@@ -162,13 +166,21 @@ class Archive:
         return self.schema > SCHEMA
 
     @property
+    def heads(self) -> tuple[str, ...]:
+        """How the paths of galleries begin that were joined; () where that is not said."""
+        said = tuple(one.head for one in self.galleries)
+        return said if all(said) else ()
+
+    @property
     def places(self) -> tuple[Place, ...]:
         """Everything it points at."""
         galleries = (*self.galleries, *((self.queries,) if self.queries is not None else ()))
         things = (one.place for one in (*galleries, *self.tables, *self.models, *self.vectors))
         roots = (Place(Path(one.options["root"])) for one in galleries if "root" in one.options)
         files = (Place(Path(file)) for name in FILES for _, file in getattr(self.fields.get(name), "files", ()))
-        return (*things, *roots, *files)
+        draft: Draft | None = self.fields.get("draft")
+        trained = (draft.out, draft.folder, *(place for _, place in draft.files)) if draft is not None else ()
+        return (*things, *roots, *files, *(Place(path) for path in trained if path != Path()))
 
 
 # From the workspace to the file
@@ -188,6 +200,8 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     galleries = [Gallery(Place(one.path), one.kind, dict(one.options)) for one in opened]
     if faces is not None and galleries:
         galleries[0] = replace(galleries[0], name=faces.name, digest=faces.named(faces.original).digest)
+        for number, head in enumerate(tasks.heads(opened)):
+            galleries[number] = replace(galleries[number], head=head)
     searched = _gallery(queries.opened, queries) if queries is not None and queries.opened is not None else None
     given = {one.card.name for one in workspace.tables if one.card is not None}  # whose vectors the file brings itself
     stores = {name: one.fingerprint for name, one in workspace.stored.items() if name not in given}
@@ -202,7 +216,7 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
         ),
         stores={**kept.stores, **stores},
         results=kept.results if faces is None else questions.results(workspace),
-        fields={name: getattr(workspace, name) for name in FIELDS},
+        fields={**{name: getattr(workspace, name) for name in FIELDS}, "draft": _draft(workspace.draft)},
         excluded=(*names_of(faces, workspace.excluded), *kept.excluded),
         selected=(*names_of(faces, selection.ids), *kept.selected),
         current=_name_of(faces, selection.current),
@@ -220,11 +234,20 @@ def taken(workspace: Workspace, *, layout: Layout | None = None, kept: Archive |
     slots = {slot: name for slot in SLOTS if (name := kept.fields.get(slot)) in away and not found.fields[slot]}
     found = replace(found, fields={**found.fields, **slots})  # who was A and B is so again when the model is back
     if faces is None and kept.galleries:  # how one looked at it waits for it
-        waiting = {name: kept.fields[name] for name in FIELDS if name in kept.fields and name not in SLOTS}
+        waiting = {name: kept.fields[name] for name in FIELDS if name in kept.fields and name not in OWN}
         fields = {**found.fields, **waiting}
         found = replace(found, fields=fields, current=kept.current, pair=kept.pair, query=kept.query)
         found = replace(found, queries=kept.queries)
     return found
+
+
+def _draft(draft: Draft | None) -> Draft | None:
+    """A recipe as it is kept: under its name alone, for its text is all there is of it."""
+    if draft is None:
+        return None
+    from facelens.session.draft import LONGEST
+
+    return replace(draft, name=draft.title) if len(draft.text) <= LONGEST and "\0" not in draft.text else None
 
 
 def _how(faces: FaceSet, source: Source | None) -> Opened | None:
@@ -278,6 +301,14 @@ def face_of(faces: FaceSet | None, name: str | None) -> int | None:
     return next((face for one, face in zip(faces.paths, faces.ids.tolist(), strict=True) if one == path), None)
 
 
+def query_of(found: Archive, workspace: Workspace) -> int | None:
+    """The face that was searched for."""
+    here = workspace.query_faces
+    if here is not None and here is workspace.faces and found.query is not None:
+        here = as_said(found, here, workspace.galleries)
+    return face_of(here, found.query)
+
+
 @dataclass(frozen=True, eq=False)
 class Faced:
     """What a file says about faces, now that their gallery is open."""
@@ -291,8 +322,15 @@ class Faced:
     lost: int  # pictures that something is said about and that are not here
 
 
-def faced(found: Archive, faces: FaceSet, *, tick: Tick = silent) -> Faced:
+def as_said(found: Archive, faces: FaceSet, galleries: Sequence[Opened]) -> FaceSet:
+    """The faces of galleries that were joined under the paths that the file has; to be looked up, not looked at."""
+    paths, _ = tasks.as_it_lay(faces, tasks.heads(galleries), found.heads)
+    return faces if paths is faces.paths else replace(faces, paths=paths)
+
+
+def faced(found: Archive, faces: FaceSet, galleries: Sequence[Opened] = (), *, tick: Tick = silent) -> Faced:
     """Find the faces by their paths; of a million that takes seconds, so not in the window's thread."""
+    faces = as_said(found, faces, galleries)
     excluded, gone = ids_of(faces, found.excluded)
     selected, unseen = ids_of(faces, found.selected)
     pair = tuple(face for name in found.pair or () if (face := face_of(faces, name)) is not None)
@@ -330,6 +368,9 @@ def document(found: Archive, folder: Path) -> Document:
     for name in FILES:
         if name in state:
             state[name]["files"] = [[of, _said(Path(file), folder)] for of, file in state[name]["files"]]
+    if (draft := found.fields.get("draft")) is not None:
+        starts = _said(draft.folder, folder) if draft.folder != Path() else None
+        state["draft"] |= {"folder": starts, "out": _said(draft.out, folder)}
     made: Document = {
         "facelens": MARK,
         "schema": SCHEMA,
@@ -374,7 +415,8 @@ def _said_gallery(one: Gallery, folder: Path) -> Document:
     if "root" in options:
         options["root"] = _said(Path(options["root"]), folder)
     place = _said(one.place.path, folder)
-    return {"place": place, "kind": one.kind, "options": options, "name": one.name, "digest": one.digest}
+    said = {"place": place, "kind": one.kind, "options": options, "name": one.name, "digest": one.digest}
+    return {**said, "head": one.head} if one.head else said
 
 
 def _said(path: Path, folder: Path) -> dict[str, str]:
@@ -566,6 +608,7 @@ class _Reader:
             said,
             text(found.get("name", ""), f"{where}.name"),
             text(found.get("digest", ""), f"{where}.digest", longest=64),
+            _name(found.get("head", ""), f"{where}.head") or "",
         )
 
     def _table(self, found: Document, where: str) -> Table:
@@ -623,6 +666,7 @@ class _Reader:
             ),
             "crossing": lambda value, at: _of(CROSSINGS, value, at),
             "occlusion": lambda value, at: from_plain(Occlusion, value, at) if value is not None else None,
+            "draft": self._draft,
             **dict.fromkeys(SLOTS, text),
         }
         assert {*PLANS, *readers} == {*FIELDS}
@@ -632,6 +676,24 @@ class _Reader:
                 value = self._try(lambda n=name, r=read_value: r(found[n], f"state.{n}"), nothing)  # type: ignore[misc]
                 fields |= {name: value} if value is not nothing else {}
         return fields
+
+    def _draft(self, found: object, at: str) -> Draft | None:
+        """What is to be trained; what may be followed of it is decided by whoever opens it (`Draft.permitted`)."""
+        if found is None:
+            return None
+        from facelens.session.draft import LONGEST, SOURCES, Draft
+
+        said = _mapping(found, at)
+        name, starts = text(said.get("name"), f"{at}.name", longest=255), said.get("folder")
+        if any(len(one(name).parts) != 1 or name == ".." for one in (PurePosixPath, PureWindowsPath)):
+            raise Misfit(f"{at}.name is {shown(name)}, which is no name")
+        return Draft(
+            name,
+            text(said.get("text"), f"{at}.text", longest=LONGEST),
+            self._place(starts, f"{at}.folder").path if starts is not None else Path(),
+            _of(tuple(SOURCES), said.get("source"), f"{at}.source"),  # type: ignore[arg-type]
+            self._place(said.get("out"), f"{at}.out").path,
+        )
 
     def _plan(self, name: str, cls: type, found: object) -> object:
         at = f"state.{name}"

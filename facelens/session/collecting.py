@@ -141,9 +141,8 @@ class Collection:
         made.open_queries()
         made.load_vectors((*(one.card.name for one in found.models), *made.given, *made.imported))
         now = made.workspace
-        query = archive.face_of(now.query_faces, found.query)
         whole = replace(
-            cls.of(replace(now, query=query), page=found.layout.page),
+            cls.of(replace(now, query=archive.query_of(found, now)), page=found.layout.page),
             models=made.permitted_models(), fields=made.plans(),
         )  # fmt: skip
         return whole, made.told
@@ -503,7 +502,7 @@ class Work:
 
     def _fields(self, names: set[str], files: Mapping[str, str], tables: tuple[Table, ...]) -> dict[str, Any]:
         """How one looked at it: without files that are not here and models of which nothing is."""
-        fields = dict(self.given.fields)
+        fields = {**self.given.fields, "draft": None}  # it names places on this computer
         for slot in SLOTS:
             if slot in fields and fields[slot] not in names:
                 fields[slot] = ""
@@ -517,7 +516,7 @@ class Work:
         if self.hidden and "arrangement" in fields:
             fields["arrangement"] = replace(fields["arrangement"], filter="")
         if self.hidden and "looks" in fields:
-            fields["looks"] = replace(fields["looks"], map_shape=())  # values of a column, which have codes here
+            fields["looks"] = replace(fields["looks"], map_shape=(), map_focus=())  # values, which have codes here
         return fields
 
     def _annotations(self) -> marks.Annotations:

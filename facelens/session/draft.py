@@ -5,11 +5,12 @@ The text is the only state of a recipe: whatever a form changes, it changes ther
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from facelens.errors import InputError
 from facelens.features import recipe as recipes
@@ -19,6 +20,13 @@ from facelens.session.training import STATE, places
 from facelens.words import tr
 
 Source = Literal["open", "drawn", "stated"]  # the open gallery, drawn people, the gallery that the recipe names
+SOURCES: Mapping[Source, str] = {
+    "open": "the open gallery",
+    "drawn": "the sample world, drawn",
+    "stated": "the gallery of the recipe",
+}
+assert {*SOURCES} == {*get_args(Source)}
+LONGEST = 100_000  # letters of a recipe that is kept in a workspace file
 
 ROLES = {
     "start": "Weights to start from",
@@ -78,6 +86,34 @@ class Draft:
         return replace(self, text=text)
 
     @property
+    def files(self) -> tuple[tuple[str, Path], ...]:
+        """(dotted key, place) of the models and the gallery that the text names; keys of stages begin with "stages"."""
+        if self.recipe is None:
+            return ()
+        stages = {f"stages.{i}": dict(one.change) for i, one in enumerate(self.recipe.stages)}
+        models = {f"models.{role}": getattr(self.recipe.models, role) for role in ROLES}
+        named = [*models.items(), ("data.gallery", self.recipe.data.gallery), *_flat(stages)]
+        files = [(key, said) for key, said in named if "models." in key or "data.gallery" in key]
+        return tuple((key, Path(said)) for key, said in files if isinstance(said, str) and said)
+
+    def permitted(self, may: Callable[[Path], bool], *, root: Path) -> Draft | None:
+        """As far as it may be followed: without files that may not be opened, and written below `root` if not there.
+
+        None where the text names such a file so that it cannot be taken out.
+        """
+        draft = self
+        refused = {key: None for key, place in self.files if not may(place)}
+        try:
+            draft = draft.with_values(refused)
+        except InputError:
+            return None
+        if any(not may(place) for _, place in draft.files):
+            return None
+        if draft.folder != Path() and not may(draft.folder):
+            draft = replace(draft, folder=Path())
+        return draft if may(draft.out) else replace(draft, out=free(root / draft.title))
+
+    @property
     def final(self) -> Recipe | None:
         """The recipe as it is trained: where people are drawn, or the open gallery is taken, it names no gallery."""
         if self.recipe is None or self.source == "stated" or not self.recipe.data.gallery:
@@ -107,6 +143,63 @@ class Draft:
 def of_run(recipe: Recipe, *, source: Source, out: Path) -> Draft:
     """The draft that a training was begun with."""
     return Draft(recipe.name, text_of(recipe), Path(), source, out)
+
+
+# What the form calls what the text has a key for.
+FIELDS = {
+    "seed": "seed",
+    "optimiser.rate": "rate",
+    "batch.people": "people in a batch",
+    "batch.pictures": "pictures of each person in a batch",
+    "batch.size": "pictures in a batch",
+    "data.people": "drawn people",
+    "data.pictures": "pictures of each drawn person",
+    **{f"models.{role}": name.lower() for role, name in ROLES.items()},
+}
+LENGTH = ("epochs", "steps")
+
+
+def told(old: str, new: str) -> tuple[str, str, str]:
+    """What differs between two texts of a recipe, as the form says it, from what and to what; both "" where many do.
+
+    >>> told("epochs = 3\\n[loss]\\nmargin = 0.3", "epochs = 3\\n[loss]\\nmargin = 0.4")
+    ('loss.margin', '0.3', '0.4')
+    >>> told("epochs = 3", "steps = 50")
+    ('length', '3 epochs', '50 steps')
+    """
+    whole = tr("text of the recipe"), "", ""
+    try:
+        was, now = (dict(_flat(tomllib.loads(text))) for text in (old, new))
+        keys = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return whole
+    if keys and {*keys} <= {*LENGTH}:
+        lengths = [next((f"{one[unit]} {tr(unit)}" for unit in LENGTH if one.get(unit)), "") for one in (was, now)]
+        return tr("length"), lengths[0], lengths[1]
+    models = [key for key in keys if key.startswith("models.")]
+    if not models and len(keys) != 1:
+        return (tr("{n} settings of the recipe", n=len(keys)), "", "") if keys else whole
+    key = (models or keys)[0]
+    values = [_shown(key, one.get(key)) for one in (was, now)]
+    return tr(FIELDS[key]) if key in FIELDS else key, values[0], values[1]
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Values by dotted key; tables in a list are one value."""
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _shown(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if key.startswith("models."):
+        return Path(str(value)).name
+    said = f"{value:g}" if isinstance(value, float) else str(value)
+    return said if len(said) <= 40 else f"{said[:39]}…"
 
 
 def _rests_on(recipe: Recipe) -> set[str]:

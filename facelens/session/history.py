@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ Move = tuple[Any, Any]  # from, to
 MOST = 500  # steps
 MOST_BYTES = 1 << 28  # of faces in all steps; a selection of a million takes 8 MB
 PAUSE = 0.7  # s; changes of one thing that follow faster are one step
+TYPING = 3.0  # s; the same for what is typed into one place of a text
 BLINK = 0.1  # s; no hand does two things as fast
 
 
@@ -84,8 +86,9 @@ class History:
         if not moves:
             return self
         lead, kept = _lead(moves), self.steps[: self.done]
-        if kept and kept[-1].lead == lead and self.open and (held or _quick(lead, moves[lead], since)):
-            moves = _joined(kept[-1].moves, moves)
+        last = kept[-1] if kept and self.open and kept[-1].lead == lead else None
+        if last is not None and (held or _goes_on(lead, last.moves[lead], moves[lead], since)):
+            moves = _joined(last.moves, moves)
             kept = kept[:-1]
         if lead in moves:
             kept = _bounded((*kept, Step(_label(before, lead, moves), lead, moves)))
@@ -125,8 +128,30 @@ class History:
         return values, tuple(gone)
 
 
-def _quick(lead: Key, move: Move, since: float) -> bool:
+def _goes_on(lead: Key, last: Move, move: Move, since: float) -> bool:
+    if lead in TYPED:
+        return since <= TYPING and _in_one_place(last, move)
     return since <= (BLINK if UNDOABLE[lead[0]].apart(*move) else PAUSE)
+
+
+def _in_one_place(first: Move, then: Move) -> bool:
+    """Whether lines of a text were changed again that were changed before.
+
+    >>> _in_one_place(("a", "a\\nb = 1"), ("a\\nb = 1", "a\\nb = 12")), _in_one_place(("a", "b"), ("b", "b\\nc"))
+    (True, False)
+    """
+    (_, _), (start, end) = _lines(*first)
+    (at, to), _ = _lines(*then)
+    return start <= at < to <= end
+
+
+def _lines(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Which lines differ, before and after."""
+    was, now = old.splitlines(), new.splitlines()
+    shorter = min(len(was), len(now))
+    head = next((i for i in range(shorter) if was[i] != now[i]), shorter)
+    tail = next((i for i in range(shorter - head) if was[-1 - i] != now[-1 - i]), shorter - head)
+    return (head, len(was) - tail), (head, len(now) - tail)
 
 
 def same(old: object, new: object) -> bool:
@@ -183,6 +208,8 @@ def _lead(moves: Mapping[Key, Move]) -> Key:
 def _label(before: Workspace, lead: Key, moves: Mapping[Key, Move]) -> str:
     name, part = lead
     said = UNDOABLE[name].say(before, part, *moves[lead])
+    if UNDOABLE[name].alone:
+        return said
     beside = [key for key, (old, _) in moves.items() if key[0] == name and key != lead and not _unset(old)]
     return tr("{step} and {n} more", step=said, n=len(beside)) if beside and part else said
 
@@ -493,6 +520,19 @@ def _of_looks(before: Workspace, part: str, old: Any, new: Any) -> str:
     return _changed(tr(looks.ABOUT[part][1]), *(looks.said(part, value) for value in (old, new)))
 
 
+def _of_draft(before: Workspace, part: str, old: Any, new: Any) -> str:
+    from facelens.session.draft import SOURCES, Draft, told
+
+    if part == "text":
+        return _changed(*told(old, new)) if any(told(old, new)[1:]) else told(old, new)[0]
+    if part == "source":
+        return _changed(tr("faces"), tr(SOURCES[old]), tr(SOURCES[new]))
+    if part == "out":
+        return _changed(tr("folder"), old.name, new.name)
+    name = new.title if isinstance(new, Draft) else Path(str(new)).name.removesuffix(".toml")
+    return tr("recipe {name}", name=escaped(name))
+
+
 # What fits no more
 
 
@@ -569,6 +609,7 @@ class Row:
     moved: Callable[[Any, Any, Any], Any] = _taken  # the value now, and as it was at both ends of the step
     apart: Callable[[Any, Any], bool] = _never
     whole: bool = False  # no plan of single controls
+    alone: bool = False  # what changes beside the first field follows from it, and is not counted
 
 
 # Where a step changes several fields, the first of them here names it.
@@ -596,6 +637,8 @@ UNDOABLE: Mapping[str, Row] = {
     "model_a": Row("Models", _of_slot("A"), _misfit_model, apart=_always),
     "model_b": Row("Models", _of_slot("B"), _misfit_model, apart=_always),
     "model": Row("Models", _called("model looked at"), _misfit_model),
+    "draft": Row("Training", _of_draft, alone=True),
     "looks": Row("", _of_looks, misfit=lambda workspace, part, value: ""),
     "selection": Row("Gallery", _of_selection, apart=_of_many, whole=True),
 }
+TYPED: tuple[Key, ...] = (("draft", "text"),)

@@ -87,8 +87,10 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "grid": (1, 64),
     "strokes": (-10, 10),
     "threshold": (-1e6, 1e6),
+    "plan_cut": (0, 0.2),
+    "plan_opacity": (0, 1),
 }
-LISTS = {"strokes": 100_000}  # longer lists than MOST
+LISTS = {"strokes": 100_000, "map_focus": 1_000_000}  # longer lists than MOST
 
 
 def as_plain(value: Any) -> Any:

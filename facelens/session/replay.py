@@ -201,7 +201,7 @@ class Replay:
             diagnosis = check(self.faces, quarantined=folders.quarantine(), tick=tick)
             self._put(diagnosis=diagnosis, faces=self.faces.with_columns(diagnosis.columns))
             bad = diagnosis.bad_ids
-        said = archive.faced(self.found, self.faces)
+        said = archive.faced(self.found, self.faces, self.workspace.galleries)
         self._put(
             excluded=np.union1d(said.excluded, bad),
             selection=said.selection,
@@ -328,7 +328,8 @@ class Replay:
         """Make the vectors that are missing."""
         before = self.found.stores.get(model.card.name, "")
         kept_faces = self.workspace.kept_faces
-        found = tasks.stored_vectors(self.faces, self.root, key, before=before).features
+        heads = tasks.heads(self.workspace.galleries), self.found.heads
+        found = tasks.stored_vectors(self.faces, self.root, key, before=before, heads=heads).features
         assert kept_faces is not None
         have = np.union1d(found.ids, found.invalid) if found is not None else np.zeros(0)
         if np.isin(kept_faces.ids, have).all():
@@ -384,6 +385,7 @@ class Replay:
     def plans(self) -> dict[str, Any]:
         """How one looked at it, without files that may not be opened."""
         fields = dict(self.found.fields)
+        fields.pop("draft", None)  # nothing is trained here
         for name in archive.FILES:
             if name not in fields:
                 continue
@@ -398,7 +400,7 @@ class Replay:
     def look(self, tick: Tick = silent) -> None:
         """How one looked at it, as far as it fits."""
         fields = {name: value for name, value in self.plans().items() if name not in (*SLOTS, "arrangement")}
-        self._put(**fields, query=archive.face_of(self.workspace.query_faces, self.found.query))
+        self._put(**fields, query=archive.query_of(self.found, self.workspace))
         wanted = self.found.fields.get("arrangement")
         if wanted is None:
             return

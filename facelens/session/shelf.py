@@ -21,7 +21,7 @@ from facelens.errors import FaceLensError
 from facelens.files import atomic_write
 from facelens.resources import sample_data
 from facelens.session import folders
-from facelens.session.archive import SUFFIX, Archive, Layout
+from facelens.session.archive import SUFFIX, Archive, Gallery, Layout, Place
 
 BACKUPS = 10  # of each file
 BETWEEN = 300.0  # s between two backups of a file that is saved again and again
@@ -193,10 +193,11 @@ def is_held(mark: Path) -> bool:
 # Places and layouts that are the user's own
 
 
-def remember(found: Archive) -> None:
-    """Everything this file points at was open here, and its layout was made here."""
+def remember(found: Archive, *, but: Iterable[Place] = ()) -> None:
+    """Everything this file points at was open here, and its layout was made here; `but` what is only kept for it."""
     places, layouts = _known()
-    own = [str(one.path) for one in found.places]
+    waiting = {one.path for one in but}
+    own = [str(one.path) for one in found.places if one.path not in waiting]
     new = [_digest(found.layout)]
     if set(own) <= set(places) and set(new) <= set(layouts):
         return
@@ -229,8 +230,6 @@ def may_open(path: Path, found: Archive, recent: Iterable[str] = ()) -> bool:
 
 def trust(paths: Iterable[Path]) -> None:
     """The user has chosen these."""
-    from facelens.session.archive import Gallery, Place
-
     remember(Archive(galleries=tuple(Gallery(Place(path)) for path in paths)))
 
 

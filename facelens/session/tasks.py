@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from facelens.errors import FaceLensError, InputError
 from facelens.images import disguise, doctor, quality, quarantine, readers
-from facelens.images.faceset import Column, FaceSet, Ids, Labels, Rows, face_ids
+from facelens.images.faceset import Column, FaceSet, Ids, Labels, Opened, Rows, face_ids
+from facelens.images.packed import Packed
 from facelens.images.protocol import Protocol
 from facelens.progress import Tick, silent
 from facelens.words import escaped, plural, tr
@@ -131,6 +133,39 @@ def joined(first: FaceSet, second: FaceSet, *, apart: bool = False) -> FaceSet:
         return both
     ids = np.concatenate([first.ids, both.ids[n:]])
     return both if len(np.unique(ids)) < n + m else replace(both, ids=ids)
+
+
+def heads(galleries: Sequence[Opened]) -> tuple[str, ...]:
+    """How the paths of each of several galleries begin that were joined; () where that cannot be told."""
+    roots = [one.root.resolve() for one in galleries if one.root is not None]
+    if len(roots) < 2 or len(roots) < len(galleries):
+        return ()
+    try:
+        root = os.path.commonpath(roots)
+    except ValueError:  # on two drives
+        return ()
+    return tuple(os.path.relpath(one, root).replace(os.sep, "/") for one in roots)
+
+
+def as_it_lay(faces: FaceSet, now: Sequence[str], then: Sequence[str]) -> tuple[Packed, Ids]:
+    """Paths and ids that faces of joined galleries had when their paths began as `then`; they begin as `now`."""
+    if not then or len(now) != len(then) or tuple(now) == tuple(then):
+        return faces.paths, faces.ids
+    starts = [b"" if head == "." else os.fsencode(head) + b"/" for head in now]
+    places = [b"" if head == "." else os.fsencode(head) + b"/" for head in then]
+    shared = [os.path.commonpath([posixpath.join("/", head) for head in then[: i + 1]]) for i in range(len(then))]
+    inner = [os.fsencode(posixpath.relpath(posixpath.join("/", head), root)) for head, root in zip(then, shared)]
+    longest = sorted(range(len(now)), key=lambda i: -len(starts[i]))  # one may lie inside another
+    paths, keys = [], []
+    for path in faces.paths:
+        of = next((i for i in longest if path.startswith(starts[i])), 0)
+        own = path.removeprefix(starts[of])
+        paths.append(places[of] + own)
+        keys.append((b"" if not of or inner[of] == b"." else inner[of] + b"/") + own)
+    ids = face_ids(keys)
+    if len(np.unique(ids)) < len(ids):  # as in `joined`
+        ids = face_ids(paths)
+    return Packed.of(paths), ids
 
 
 def _names(column: object, n: int) -> list[str | None]:
@@ -339,17 +374,25 @@ class Kept:
 
 
 def stored_vectors(
-    faces: FaceSet, root: Path, fingerprint: str, *, before: str = "", tick: Tick = silent
+    faces: FaceSet,
+    root: Path,
+    fingerprint: str,
+    *,
+    before: str = "",
+    heads: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    tick: Tick = silent,
 ) -> Kept:
     """The vectors of a model for a gallery that are on disk, verified and mapped, and what was measured of them.
 
-    `before` is the store of where the gallery lay, when it has moved since and there is none yet.
+    `before` is the store of where the gallery lay, when it has moved since and there is none yet; `heads` of joined
+    galleries say how their paths begin now, and began then.
     """
     from facelens.features import stability
     from facelens.features.store import Store, follow
 
-    if before and not (root / fingerprint).is_dir():
-        follow(faces, root, before, fingerprint, tick=tick)
+    _, ids = as_it_lay(faces, *heads) if before else (None, faces.ids)
+    if before and (ids is not faces.ids or not (root / fingerprint).is_dir()):
+        follow(faces, root, before, fingerprint, ids=ids, tick=tick)
     try:
         kept = Store.open(root, fingerprint)
     except InputError:

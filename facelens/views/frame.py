@@ -99,6 +99,10 @@ class Switch(Segmented):
         """What the segments need side by side."""
         return sum(self.button(key).sizeHint().width() for key in self._offered)
 
+    def _can(self, place: int) -> bool:
+        key = list(self._texts)[place]
+        return key in self._offered and self.button(key).isEnabled()  # folded, no segment is seen
+
     def set_current(self, place: int) -> None:
         super().set_current(place)
         if hasattr(self, "list"):  # made after the first choice

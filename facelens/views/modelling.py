@@ -58,6 +58,7 @@ class Modelling:
         self.desk = desk
         self.parent = parent
         self.before: dict[str, str] = {}  # of a gallery that may have moved: the stores of each model where it lay
+        self.heads: tuple[str, ...] = ()  # and how paths began there, where galleries were joined
 
     # -- a file becomes a model
 
@@ -432,7 +433,7 @@ class Modelling:
             title=tr("Read vectors of {name}", name=name),
             call=tasks.stored_vectors,
             args=(faces, root, key),
-            kwargs={"before": before},
+            kwargs={"before": before, "heads": (tasks.heads(workspace.galleries), self.heads)},
             slot=f"vectors:{name}",
             place="thread",  # they are mapped here, not copied from the worker
         )

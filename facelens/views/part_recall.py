@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
@@ -43,6 +43,9 @@ VARIANCES = {
 
 class PartRecall(PartPage):
     """See the module's words."""
+
+    counted = Signal()  # by the user: at how many neighbours
+    offered = Signal()  # other numbers of them
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -112,14 +115,35 @@ class PartRecall(PartPage):
         ks = self.study.curve.ks if self.study.curve is not None else ()
         if ks == self._ks:
             return
-        self._ks = ks
+        before, self._ks = self.recall_at, ks
         self._k_row.removeWidget(self.k)
         self.k.deleteLater()
         self.k = Segmented([(str(k), str(k)) for k in ks], label=tr("Recall at how many neighbours"), height=22)
         for k in ks:
             self.k.button(str(k)).setToolTip(tr("Whether one of the {k} nearest faces is of the same person", k=k))
-        self.k.changed.connect(lambda _: self._draw_curve())
+        if self.k.place_of(before) >= 0:
+            self.k.set_value(before)
+        self.k.changed.connect(lambda _: self._on_counted())
         self._k_row.addWidget(self.k)
+        self.offered.emit()
+
+    def _on_counted(self) -> None:
+        self._draw_curve()
+        self.counted.emit()
+
+    @property
+    def recall_at(self) -> str:
+        """At how many neighbours, as it is kept."""
+        return self.k.value() if self._ks else ""
+
+    def take_recall_at(self, k: str) -> bool:
+        """Draw it at so many neighbours, "" for the least; False where that is not offered."""
+        place = self.k.place_of(k) if k else 0
+        if place < 0 or not self._ks:
+            return False
+        self.k.set_current(place)
+        self._draw_curve()
+        return True
 
     def _draw_curve(self) -> None:
         assert self.study is not None and self.parts is not None

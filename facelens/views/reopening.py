@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QFileDialog
 from facelens.errors import FaceLensError
 from facelens.images import readers
 from facelens.session import archive, match_queries, questions, shelf
-from facelens.session.archive import SLOTS, Archive, Gallery, Model, Place, Vectors
+from facelens.session.archive import OWN, SLOTS, Archive, Gallery, Model, Place, Vectors
 from facelens.session.jobs import Job, Request, State
 from facelens.session.workspace import Arrangement, Table, by_variance, fitting
 from facelens.words import escaped, plural, tr
@@ -76,7 +76,6 @@ class Reopening:
     def start(self) -> None:
         """Put away what is open and open what the file says."""
         self.under_way = True
-        self.window.modelling.before = dict(self.found.stores)
         with self.desk.store.aside():
             self.window.opening.close(leaving=False)
             for name in self.desk.workspace.model_names:
@@ -135,7 +134,9 @@ class Reopening:
         self._next()
 
     def _open_gallery(self, number: int) -> None:
-        one = self.found.galleries[number]
+        one, last = self.found.galleries[number], number + 1 == len(self.found.galleries)
+        self.window.modelling.before = dict(self.found.stores) if last else {}  # which are of all that were joined
+        self.window.modelling.heads = self.found.heads
         options = {name: said for name, said in one.options.items() if name != "links" or shelf.known(one.place.path)}
 
         def then(problem: str) -> None:
@@ -143,7 +144,7 @@ class Reopening:
                 with self.desk.store.aside():
                     self.window.opening.close(leaving=False)
                 self._keep_galleries([Missing(one, problem)])
-            elif number + 1 < len(self.found.galleries):
+            elif not last:
                 self._open_gallery(number + 1)
             else:
                 self._find_faces()
@@ -159,7 +160,7 @@ class Reopening:
         request = Request(
             title=tr("Find faces of {name}", name=escaped(self.found.path.name)),
             call=archive.faced,
-            args=(self.found, faces),
+            args=(self.found, faces, self.desk.workspace.galleries),
             slot="open faces",
             place="thread",
         )
@@ -337,12 +338,13 @@ class Reopening:
             self._put(**{slot: wanted.get(slot, "") for slot in SLOTS if wanted or slot != "model"})
             if now.faces is not None:
                 # A query of a set that is not there may be called like a face of the gallery.
-                here = now.query_faces if self.kept.queries is None else None
-                self._put(**self._plans(), query=archive.face_of(here, self.found.query))
+                query = archive.query_of(self.found, now) if self.kept.queries is None else None
+                self._put(**self._plans(), query=query)
                 self.arrangement = self.found.fields.get("arrangement")
                 self._arrange()
                 if self.arrangement is not None and by_variance(self.arrangement):
                     self.window.commands.assessing.run(line=False)  # whose column it waits for
+            self._put(**self._draft())
             self.window.take_layout(self.found.layout)
         self._tell()
         self._done(self)
@@ -394,12 +396,25 @@ class Reopening:
 
     def _plans(self) -> dict[str, Any]:
         """How one looked at it, without files that may not be opened."""
-        plans = {name: value for name, value in self.found.fields.items() if name not in (*SLOTS, "arrangement")}
+        plans = {name: value for name, value in self.found.fields.items() if name not in (*OWN, "arrangement")}
         for name in archive.FILES:
             if name in plans:
                 files = tuple((of, file) for of, file in plans[name].files if self.may(Path(file)))
                 plans[name] = replace(plans[name], files=files)
         return plans
+
+    def _draft(self) -> dict[str, Any]:
+        """What is to be trained, without files that may not be opened, and never into a folder of a stranger's."""
+        said = self.found.fields.get("draft")
+        if said is None:
+            return {"draft": None} if "draft" in self.found.fields else {}
+        from facelens.views.training import root
+
+        draft = said.permitted(self.may, root=root(self.desk))
+        if draft is None:
+            title = tr("The recipe {name} was not opened", name=escaped(said.title))
+            self.desk.say(title, tr("It names files outside the folder of the workspace, which were not opened here."))
+        return {"draft": draft}
 
     def _arrange(self) -> None:
         """Filter and sort as it was, as soon as the columns for it are there."""

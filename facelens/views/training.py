@@ -6,6 +6,7 @@ queue. The slot is `train`; reading what a folder holds is `held`.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,9 +41,8 @@ class Trainer:
 
     def choose(self, name: str | Path) -> None:
         """Take a recipe of FaceLens, or a file; the models it needs are those that are compared."""
-        self.desk.store.update(draft=Draft.of(name, source=self._usual_source(), root=self._root()), initiator=self)
         workspace = self.desk.workspace
-        assert workspace.draft is not None
+        draft = Draft.of(name, source=self._usual_source(), root=root(self.desk))
         a, b = workspace.model_a, workspace.model_b
         usual = {
             "old": a or b,
@@ -51,16 +51,20 @@ class Trainer:
             "query": b if a else "",
             "start": workspace.model,
         }
-        for role in workspace.draft.missing:
+        for role in draft.missing:
             found = workspace.inspection(usual.get(role, ""))
             if found is not None:
-                self.give(role, str(found.path))
+                draft = self._given(draft, role, str(found.path))
+        first = workspace.draft is None  # which is no step
+        with self.desk.store.aside() if first else nullcontext():
+            self.desk.store.update(draft=draft, initiator=self)
 
     def give(self, role: str, file: str) -> None:
         """Use a model in a role; weights to start from bring their network with them."""
-        draft = self.desk.workspace.draft
-        if draft is None:
-            return
+        if (draft := self.desk.workspace.draft) is not None:
+            self.change(self._given(draft, role, file))
+
+    def _given(self, draft: Draft, role: str, file: str) -> Draft:
         values: dict[str, Any] = {f"models.{role}": file}
         found = next((one for one in self.desk.workspace.models if str(one.path) == file), None)
         if role == "start" and found is not None and draft.recipe is not None:
@@ -70,9 +74,10 @@ class Trainer:
             elif draft.recipe.kind in PLAIN:
                 values |= {"network.architecture": found.card.architecture, "network.options": dict(found.card.options)}
         try:
-            self.change(draft.with_values(values))
+            return draft.with_values(values)
         except InputError as error:
             self.desk.notify(error)
+            return draft
 
     def change(self, draft: Draft) -> None:
         """Ask for something else; a folder that is taken by what was trained before is left for another."""
@@ -90,10 +95,6 @@ class Trainer:
 
     def _usual_source(self) -> Source:
         return "open" if self.desk.workspace.faces is not None else "drawn"
-
-    def _root(self) -> Path:
-        last = self.desk.settings.training
-        return Path(last).parent if last else folders.trained()
 
     # -- what a folder holds
 
@@ -247,6 +248,12 @@ class Trainer:
             " ".join(said),
             action="model.show" if networks else "",
         )
+
+
+def root(desk: Desk) -> Path:
+    """Where folders of new trainings lie."""
+    last = desk.settings.training
+    return Path(last).parent if last else folders.trained()
 
 
 def _held(folder: Path, *, tick: Tick) -> Run | None:

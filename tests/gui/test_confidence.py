@@ -14,6 +14,7 @@ from facelens.analyses.plan import PartsPlan
 from facelens.features.featureset import FeatureSet
 from facelens.images.faceset import FaceSet
 from facelens.session.depicting import names_of_faces
+from facelens.session.looks import Looks
 from facelens.session.selection import Selection
 from facelens.session.workspace import UNSURE, with_model_columns
 from facelens.views.panel import Desk
@@ -128,6 +129,31 @@ def test_every_page_of_the_foot_shows_the_study(page: ConfidencePanel, key: str)
     page.show_foot(key)
     view = getattr(page, key)
     assert view.study is not None and view.study.complete
+
+
+def test_recall_at_how_many_is_a_step(page: ConfidencePanel, desk: Desk) -> None:
+    page.show_foot("recall")
+    recall, store = page.recall, desk.store
+    ks = [str(k) for k in desk.workspace.study.curve.ks]
+    recall.k.button(ks[2]).click()
+    assert desk.workspace.looks.parts_at == ks[2] and desk.workspace.history.undo == f"Recall at {ks[2]}"
+    store.go(0)
+    assert recall.k.value() == ks[0] and f"Recall@{ks[0]}" in recall.reach.text()
+    store.go(1)
+    assert recall.k.value() == ks[2] and f"Recall@{ks[2]}" in recall.reach.text()
+
+
+def test_recall_of_a_file_waits_for_its_curve(
+    panel: Callable[..., Any], desk: Desk, faces: FaceSet, models: dict[str, FeatureSet], pump: Callable[..., None]
+) -> None:
+    with desk.store.aside():
+        desk.store.update(looks=Looks(parts_at="4"))
+    made = panel(ConfidencePanel)
+    made.show_foot("recall")
+    desk.store.update(faces=faces, features=models, model_b="plain", parts_plan=PartsPlan(far=0.05))
+    settle(desk)
+    pump()
+    assert made.recall.k.value() == "4" and not desk.workspace.history.steps
 
 
 def test_figures_list_faces_and_parts_as_the_page_does(page: ConfidencePanel, desk: Desk, faces: FaceSet) -> None:

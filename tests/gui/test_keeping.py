@@ -270,6 +270,8 @@ def test_a_stranger_s_file_opens_nothing_elsewhere(
     assert window.store.workspace.faces is None and card_titles(window) == ["The gallery faces was not opened"]
     assert not [one for one in looked if one.startswith(str(project))]
     assert window.stage.word == "doctor" and not given, "foreign bytes are not for Qt"
+    window.keeping.save()
+    assert archive.read(path).galleries and not shelf.known(project / "faces"), "what is only kept was not open here"
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(browsing: MainWindow, settle: Callable, tmp_path: Path) -> None:
@@ -588,3 +590,65 @@ def test_two_things_are_located_at_once(
     found = archive.taken(again.store.workspace)
     assert found.fields["plan"] == before.fields["plan"] and found.fields["model_b"] == "net"
     assert found.selected == before.selected and not again.keeping.kept.models
+
+
+@pytest.mark.parametrize(
+    ("gone", "to"), [("faces more", "far/away"), ("faces", "far/away"), ("more", "far/away"), ("more", "project/deep")]
+)
+def test_joined_galleries_are_located(
+    open_window: Callable,
+    project: Path,
+    make_gallery: Callable,
+    settle: Callable,
+    until: Callable,
+    close: Callable,
+    tmp_path: Path,
+    gone: str,
+    to: str,
+) -> None:
+    """Vectors and marks follow pictures, also where galleries that were joined have come to lie elsewhere."""
+    make_gallery(project / "more", people=("Fay_Gold", "Hu_Ito"), pictures=2, manifest=False, seed=7)
+    window = open_window()
+    work_on(window, project, settle)
+    window.opening.open(project / "more", add=True)
+    settle(window)
+    window.modelling.embed("net")
+    settle(window)
+    faces = window.store.workspace.faces
+    assert len(window.store.workspace.features["net"]) == len(faces) == 16
+    window.store.update(selection=window.store.workspace.selection.combine(faces.ids[[1, 13]], Mode.REPLACE))
+    window.store.update(excluded=faces.ids[14:15], query=int(faces.ids[12]))
+    made = window.store.workspace.features["net"]
+    pictures = {_picture(faces, row): one for row, one in zip(faces.rows_of(made.ids), made.vectors, strict=True)}
+    selected = {_picture(faces, row) for row in (1, 13)}
+    path = tmp_path / "work.facelens"
+    window.keeping.save_to(path)
+    close(window)
+    (tmp_path / to).mkdir(parents=True)
+    for name in gone.split():
+        os.rename(project / name, tmp_path / to / name)
+
+    again = open_window()
+    again.keeping.open(path)
+    settle(again)
+    until(lambda: not again.keeping.reopening.under_way)
+    reopening = again.keeping.reopening
+    while reopening.missing:
+        lost = reopening.missing[0]
+        reopening.relink_gallery(lost, tmp_path / to / lost.path.name)
+        settle(again)
+        until(lambda: not again.keeping.reopening.under_way)
+    now = again.store.workspace
+    assert now.faces is not None and len(now.faces) == 16
+    assert {_picture(now.faces, row) for row in now.faces.rows_of(now.selection.ids)} == selected
+    assert [_picture(now.faces, row) for row in now.faces.rows_of(now.excluded)] == [_picture(faces, 14)]
+    assert [name for name, _ in now.annotations.tags.items()] == ["blurry"] and not reopening.lost
+    assert _picture(now.faces, now.faces.rows_of(np.array([now.query]))[0]) == _picture(faces, 12)
+    assert len(now.features["net"]) == 16, "vectors follow their pictures"
+    for row, vector in zip(now.faces.rows_of(now.features["net"].ids), now.features["net"].vectors, strict=True):
+        np.testing.assert_array_equal(vector, pictures[_picture(now.faces, row)])
+
+
+def _picture(faces: archive.FaceSet, row: int) -> str:
+    """A picture by its last three parts: the gallery, the person, the file."""
+    return "/".join(os.fsdecode(faces.paths[int(row)]).split("/")[-3:])

@@ -281,6 +281,64 @@ def test_maps_that_are_worked_out_are_drawn(
     assert page.figure_view().heat == (), "those are of another pair"
 
 
+def test_how_the_plan_is_looked_at_is_a_step(
+    page: MatchPanel, desk: Desk, faces: FaceSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies over the query, the cells, what is hidden and the colours."""
+    wanted: list[str] = []
+    look(desk, int(faces.ids[0]))
+    settle(desk)
+    monkeypatch.setattr(page.errands, "submit", lambda request, **_: wanted.append(request.kwargs.get("kind", "")))
+    explorer, first = page.explorer, desk.workspace.history.done
+    usual = explorer.look
+
+    def later() -> None:
+        desk.store.clock = lambda later=desk.store.clock() + 10: later  # type: ignore[misc]  # noqa: B008
+
+    for act, said in (
+        (explorer.over.button("gradient").click, "over the query query weights → gradient"),
+        (explorer.cells.button("cost").click, "cells of the plan whole plan → cost"),
+        (lambda: explorer.controls.opacity.setValue(30), "opacity 30 %"),
+        (lambda: explorer.controls.colours.activated.emit(_chosen(explorer.controls.colours, 1)), "colours cividis"),
+        (lambda: [explorer.controls.cut.setValue(step) for step in (8, 12, 20)], "hide mass below 10 %"),
+    ):
+        later()
+        act()
+        assert desk.workspace.history.undo == said
+    assert desk.workspace.history.done == first + 5, "a drag is one"
+    assert (desk.workspace.looks.plan_cut, desk.workspace.looks.plan_colours) == (0.1, "cividis")
+    desk.store.go(first)
+    assert explorer.look == usual and explorer.over.value() == "weights" and explorer.cells.value() == "flow"
+    page._write_down()
+    assert desk.settings.searching.cut == usual.cut, "and is what is remembered"
+    desk.store.go(first + 5)
+    assert (explorer.look.cut, explorer.look.colours, explorer.cells.value()) == (0.1, "cividis", "cost")
+    assert "gradient" in wanted
+    desk.store.update(looks=replace(desk.workspace.looks, plan_colours="jet"))
+    assert explorer.look.colours == "cividis", "of colours that are not offered a file has no say"
+
+
+def _chosen(combo: Any, place: int) -> int:
+    combo.setCurrentIndex(place)
+    return place
+
+
+def test_what_all_queries_are_compared_by_is_a_step(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
+    look(desk, int(faces.ids[0]))
+    plan = replace(desk.workspace.resolved_match, weights="apc")
+    for changed in (plan, replace(plan, grid=(2, 2))):
+        desk.store.update(match_plan=changed)
+        desk.store.update(sweep_answer=Answer(desk.workspace.sweep_question, make_sweep(faces)))
+        settle(desk)
+    page.sweep.by.button("grid").click()
+    assert desk.workspace.history.undo == "compare by α → grid"
+    page.sweep.by.fold(True)  # where there is no room a list stands for the segments
+    desk.store.go(desk.workspace.history.done - 1)
+    assert page.sweep.by.value() == "alpha"
+    desk.store.go(desk.workspace.history.done + 1)
+    assert page.sweep.by.value() == "grid" and page.sweep.pages.currentWidget() is page.sweep.bars
+
+
 def test_a_pair_from_elsewhere_is_taken_over(page: MatchPanel, desk: Desk, faces: FaceSet) -> None:
     a, b = int(faces.ids[3]), int(faces.ids[5])
     desk.store.update(selection=Selection(np.array([a, b]), a, (a, b)))

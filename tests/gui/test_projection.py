@@ -20,6 +20,7 @@ from facelens.features.featureset import FeatureSet, Provenance
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session.archive import face_of
 from facelens.session.depicting import UNSURE
+from facelens.session.looks import Looks
 from facelens.session.selection import Selection
 from facelens.views import colouring, dots, theme
 from facelens.views.panel import Desk
@@ -198,6 +199,19 @@ def test_a_figure_has_the_links_that_are_seen(shown: ProjectionPanel, desk: Desk
     assert len(shown._links[0].pairs) and face_of(faces, shown.figure_view().near) == faces.ids[2]
     QTest.mouseClick(shown.controls.links, LEFT)
     assert shown._links == () and shown.figure_view().near == ""
+
+
+def test_focus_is_a_step(shown: ProjectionPanel, desk: Desk, faces: FaceSet) -> None:
+    desk.store.update(selection=Selection(ids=faces.ids[:4]))
+    who = tuple(sorted({faces.identity.names[code] for code in faces.identity.codes[:4].tolist()}))
+    shown.legend.focus.click()
+    assert desk.workspace.looks.map_focus == who and desk.workspace.history.undo == "focus everybody → 2 people"
+    desk.store.go(desk.workspace.history.done - 1)
+    assert not shown.focus and not shown.legend.focus.isChecked()
+    desk.store.go(desk.workspace.history.done + 1)
+    assert tuple(sorted(shown.focus)) == who and shown.legend.focus.isChecked()
+    desk.store.update(looks=Looks(map_focus=("nobody here",)))
+    assert tuple(sorted(shown.focus)) == who
 
 
 def test_how_unsure_a_part_is(shown: ProjectionPanel, desk: Desk, settle: Callable[..., None]) -> None:

@@ -180,6 +180,110 @@ def test_a_recipe_that_is_wrong_says_where(page: TrainingPanel, until: Callable)
     assert page.form.text.extraSelections(), "the line is marked"
 
 
+def test_what_is_asked_is_undone(page: TrainingPanel, browsing: MainWindow, until: Callable) -> None:
+    form, store = page.form, browsing.store
+    assert [step.label for step in store.workspace.history.steps] == ["recipe tiny"], "the first, cosface, is no step"
+    first = store.workspace.draft
+    typed(form.rate, "0.2")
+    typed(form.seed, "7")
+    form.unit.button("epochs").click()
+    form.source.setCurrentIndex(form.source.findData("drawn"))
+    form.source.activated.emit(form.source.currentIndex())
+    typed(form.out, str(first.out.parent / "other"))
+    form.switch.button("text").click()
+    form.text.setFocus()
+    form.text.moveCursor(form.text.textCursor().MoveOperation.End)
+    for keys in ("# a", "n", "other"):
+        QTest.keyClicks(form.text, keys)
+        until(lambda: store.workspace.draft.text == form.text.toPlainText(), "read after a rest")
+    form.recipe.setCurrentIndex(form.recipe.findData("arcface"))
+    form.recipe.activated.emit(form.recipe.currentIndex())
+    assert [step.label for step in store.workspace.history.steps][1:] == [
+        "rate 0.01 → 0.2",
+        "seed 7",
+        "length 6 steps → 6 epochs",
+        "faces the open gallery → the sample world, drawn",
+        f"folder {first.out.name} → other",
+        "text of the recipe",
+        "recipe arcface",
+    ]
+    last = store.workspace.draft
+    browsing.act("history.undo")
+    assert form.recipe.currentData() == first.name and form.text.toPlainText().endswith("# another")
+    while store.workspace.history.done > 1:
+        browsing.act("history.undo")
+    assert store.workspace.draft == first and form.text.toPlainText() == first.text
+    assert form.rate.text() == "0.01" and form.unit.value() == "steps" and form.source.currentData() == "open"
+    store.go(8)
+    assert store.workspace.draft == last and form.recipe.currentData() == "arcface"
+
+
+def test_a_recipe_with_its_models_is_one_step(page: TrainingPanel, browsing: MainWindow, settle: Callable) -> None:
+    from facelens.resources import sample_models
+
+    first = page.desk.workspace.draft
+    browsing.modelling.load(sample_models()[0])
+    settle(browsing)
+    browsing.store.update(model_a=browsing.store.workspace.models[0].card.name)
+    page.work.choose("bct")
+    assert page.desk.workspace.history.undo == "recipe bct" and len(page.desk.workspace.history.steps) == 3
+    assert dict(page.desk.workspace.draft.files), "the model that is there is taken"
+    browsing.act("history.undo")
+    assert page.desk.workspace.draft == first
+
+
+def test_what_is_asked_is_found_again(
+    page: TrainingPanel, browsing: MainWindow, tmp_path: Path, settle: Callable, until: Callable
+) -> None:
+    """Also by the page that is in front; who opens another workspace has its recipe."""
+    typed(page.form.rate, "0.2")
+    asked, path = page.desk.workspace.draft, tmp_path / "work.facelens"
+    browsing.keeping.save_to(path)
+    page.work.choose("arcface")
+    browsing.keeping.save_to(tmp_path / "other.facelens")
+    browsing.keeping.open(path)
+    settle(browsing)
+    until(lambda: not browsing.keeping.reopening.under_way)
+    assert browsing.store.workspace.draft == replace(asked, name="tiny") and page.form.rate.text() == "0.2"
+    assert not browsing.store.workspace.history.steps and page.form.recipe.currentText() == "tiny"
+
+
+def test_a_stranger_s_recipe_writes_nowhere_and_reads_nothing(
+    page: TrainingPanel, browsing: MainWindow, tmp_path: Path, settle: Callable, until: Callable
+) -> None:
+    import json
+
+    from facelens.session import shelf
+
+    path, far = tmp_path / "theirs" / "work.facelens", tmp_path / "elsewhere"
+    path.parent.mkdir()
+    page.work.choose("bct")
+    own = page.desk.workspace.draft.out.parent
+    browsing.keeping.save_to(path)
+    said = json.loads(path.read_text())
+    said["state"]["draft"] |= {"out": {"outside": str(far / "out")}, "folder": {"outside": str(far)}}
+    recipe = page.desk.workspace.draft.with_values({"models.old": str(far / "old.pt")})
+    said["state"]["draft"]["text"] = recipe.text
+    path.write_text(json.dumps(said))
+    for _ in range(2):  # also when it was saved here meanwhile
+        browsing.keeping.open(path)
+        settle(browsing)
+        until(lambda: not browsing.keeping.reopening.under_way)
+        found = browsing.store.workspace.draft
+        assert found.out.parent == own and not found.files and found.folder == Path()
+        assert "old" in found.missing and not page.form.start.isEnabled()
+        browsing.keeping.save()
+    assert not shelf.known(far / "out") and not far.exists()
+    said["state"]["draft"]["text"] = recipe.text.replace(f'[models]\nold = "{far / "old.pt"}"\n', "")
+    said["state"]["draft"]["text"] = f'models = {{ old = "{far / "old.pt"}" }}\n' + said["state"]["draft"]["text"]
+    path.write_text(json.dumps(said))
+    browsing.keeping.open(path)
+    settle(browsing)
+    until(lambda: not browsing.keeping.reopening.under_way)
+    assert browsing.notices.cards[-1].accessibleName() == "The recipe bct was not opened"
+    assert not browsing.store.workspace.draft.files, "the page begins with one of its own"
+
+
 def test_a_file_that_is_no_recipe(page: TrainingPanel, tmp_path: Path) -> None:
     page.open_recipe(tmp_path / "nowhere.toml")
     assert "There is no recipe" in page.banner.text() and page.form.draft is not None

@@ -272,6 +272,17 @@ def test_lost_gained_and_pairs_can_be_selected(page: UpgradePanel, desk: Desk) -
         assert set(desk.workspace.selection.ids.tolist()) == set(ids.tolist())
 
 
+def test_which_flips_and_how_maps_lie_are_steps(page: UpgradePanel, desk: Desk) -> None:
+    page.which.button("gained").click()
+    assert desk.workspace.history.undo == "flips lost → gained" and desk.workspace.looks.flips_of == "gained"
+    page.map.switch.button("overlay").click()
+    assert desk.workspace.history.undo == "old and new side by side → overlay" and page.map.mode == "overlay"
+    desk.store.go(desk.workspace.history.done - 2)
+    assert (page.which.value(), page.map.mode, page.map.switch.value()) == ("lost", "side", "side")
+    desk.store.go(desk.workspace.history.done + 2)
+    assert (page.which.value(), page.map.mode) == ("gained", "overlay")
+
+
 def test_the_task_is_one_for_all_parts(page: UpgradePanel, desk: Desk, answered_once: list[str]) -> None:
     page.matrix.choice.button("1:N").click()
     assert desk.workspace.upgrade_plan.task == "1:N"

@@ -12,12 +12,15 @@ from facelens.analyses.plan import CURRENT, MatchPlan, Plan, ProjectionPlan, Upg
 from facelens.images.faceset import FaceSet
 from facelens.session import history, identities, subsets
 from facelens.session.annotations import Annotations, rated
+from facelens.session.draft import Draft
 from facelens.session.history import PAUSE, UNDOABLE
 from facelens.session.identities import IdentityEdits
 from facelens.session.selection import Selection
 from facelens.session.store import Store
 from facelens.session.subsets import Subsets
 from facelens.session.workspace import Arrangement, Operating, Source
+
+DRAFT = Draft("tiny", 'kind = "margin"\nepochs = 6\n[optimiser]\nrate = 0.1\n', Path(), "drawn", Path("/t/tiny"))
 
 
 class Told(Store):
@@ -230,6 +233,9 @@ def test_every_undoable_field_can_be_told(store: Told, name: str) -> None:
         "subsets": subsets.put(Subsets(), "mine", np.array([face])),
         "identity_edits": identities.named(IdentityEdits(), store.workspace.faces, np.array([face]), "somebody"),
     }
+    with store.aside():
+        store.update(draft=DRAFT)
+    new["draft"] = replace(DRAFT, name="other", text="")
     old = getattr(store.workspace, name)
     if name not in new:
         fresh: dict[type, object] = {int: 1, str: "net"}
@@ -254,3 +260,54 @@ def test_every_undoable_field_can_be_told(store: Told, name: str) -> None:
 def test_steps_speak_as_the_screen_does(store: Told, changes: dict[str, object], said: str) -> None:
     store.update(**changes)
     assert store.labels == [said]
+
+
+def test_what_is_typed_into_one_line_of_a_recipe_is_one_step(store: Told) -> None:
+    with store.aside():
+        store.update(draft=DRAFT)
+
+    def write(old: str, new: str) -> None:
+        draft = store.workspace.draft
+        assert draft is not None
+        store.update(draft=replace(draft, text=draft.text.replace(old, new)))
+
+    for old, new in (("rate = 0.1", "rate = "), ("rate = ", "rate = 0"), ("rate = 0", "rate = 0.05")):
+        store.later(2.0)
+        write(old, new)
+    assert store.labels == ["rate 0.1 → 0.05"], "also with short rests"
+    store.later(0.2)
+    write("epochs = 6", "epochs = 9")
+    assert store.labels[1:] == ["length 6 epochs → 9 epochs"], "another line is another step, however fast"
+    store.later(60)
+    write("epochs = 9", "epochs = 12")
+    assert store.labels[2:] == ["length 9 epochs → 12 epochs"]
+    store.later(1)
+    write("epochs = 12", "epochs = 9")
+    assert len(store.labels) == 2, "what is taken back at once was nothing"
+    store.go(0)
+    assert store.workspace.draft == DRAFT
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        (replace(DRAFT, name="arcface", text="steps = 1", out=Path("/t/arcface")), "recipe arcface"),
+        (replace(DRAFT, name="/r/my.toml"), "recipe my"),
+        (replace(DRAFT, source="open"), "faces the sample world, drawn → the open gallery"),
+        (replace(DRAFT, out=Path("/t/again")), "folder tiny → again"),
+        (DRAFT.with_values({"epochs": None, "steps": 50}), "length 6 epochs → 50 steps"),
+        (DRAFT.with_values({"models.start": "/m/net.pt", "network.options": {}}), "weights to start from net.pt"),
+        (DRAFT.with_values({"loss.margin": 0.4}), "loss.margin 0.4"),
+        (DRAFT.with_values({"loss.margin": 0.4, "seed": 3}), "2 settings of the recipe"),
+        (replace(DRAFT, text="steps ="), "text of the recipe"),
+        (replace(DRAFT, text=DRAFT.text + "# tried it"), "text of the recipe"),
+        (replace(DRAFT.with_values({"seed": 3}), out=Path("/t/tiny-2")), "seed 3"),
+    ],
+)
+def test_changes_of_a_recipe_are_told_as_the_form_says_them(store: Told, draft: Draft, said: str) -> None:
+    with store.aside():
+        store.update(draft=DRAFT)
+    store.update(draft=draft)
+    assert store.labels == [said] and store.workspace.history.steps[0].place == "Training"
+    store.go(0)
+    assert store.workspace.draft == DRAFT

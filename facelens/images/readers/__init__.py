@@ -108,7 +108,7 @@ def read(path: Path, *, kind: str | None = None, options: Options | None = None,
         raise InputError(message, hint=tr("Check the name, or that the drive is connected."))
     reading = _read(path, kind=kind, options=options, tick=tick)
     said = {name: str(value) for name, value in (options or {}).items() if value is not None}
-    opened = Opened(path.absolute(), kind or "", said)
+    opened = Opened(path.absolute(), kind or "", said, reading.faces.root)
     return replace(reading, faces=replace(reading.faces, opened=opened))
 
 

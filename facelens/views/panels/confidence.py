@@ -123,6 +123,10 @@ class ConfidencePanel(Panel):
         self.attributes = PartAttributes(desk)
         self.correlation = PartCorrelation(desk)
         self.recall = PartRecall(desk)
+        recall = self.recall
+        at = Look(desk, recall, "parts_at", lambda: recall.recall_at, recall.take_recall_at)
+        recall.counted.connect(at.tell)
+        recall.offered.connect(at.follow)
         look(desk, self.recall.measure, "parts_measure")
         look(desk, self.correlation.kind, "likeness")
         self.studies = (self.attributes, self.correlation, self.recall)

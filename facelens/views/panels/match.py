@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from facelens.session.selection import Mode, Selection
 from facelens.views.asking import Asking, Errands
 from facelens.views.controls import EmptyState, label
 from facelens.views.frame import Frame, Skeleton, scrolled, split
+from facelens.views.heat import COLOURS
 from facelens.views.looking import Look, look
 from facelens.views.match_controls import MatchControls
 from facelens.views.modelling import vectors_root
@@ -154,7 +156,6 @@ class MatchPanel(Panel):
         self.slopes.select_queries.connect(self._on_select_queries)
         self.explorer = PlanExplorer()
         self.explorer.heat_wanted.connect(self._on_heat)
-        self.explorer.look_changed.connect(lambda look: self._remember(**asdict(look)))
         self.sweep = SweepChart()
         self.sweep.alpha_moved.connect(lambda alpha: self._on_planned({"alpha": round(alpha, 2)}))
         self.sweep.run_wanted.connect(self.sweeping.run)
@@ -166,6 +167,9 @@ class MatchPanel(Panel):
         look(desk, self.ledger.mode, "ledger_of")
         look(desk, self.slopes.mode, "ranks_of")
         look(desk, self.sweep.measure, "sweep_measure")
+        look(desk, self.sweep.by, "sweep_by")
+        look(desk, self.explorer.over, "query_heat")
+        look(desk, self.explorer.cells, "plan_cells")
         table = self.slopes.table
         order = Look(desk, table, "queries_order", lambda: table.queries_order, table.take_order)
         table.ordered.connect(order.tell)
@@ -271,9 +275,29 @@ class MatchPanel(Panel):
         from facelens.views.plan_controls import PlanLook
 
         kept = asdict(self.desk.settings.searching)
-        self.explorer.set_look(PlanLook(**{name: kept[name] for name in PlanLook.__dataclass_fields__}))
+        self._usual = {name: kept[name] for name in PlanLook.__dataclass_fields__}
+        self.explorer.set_look(PlanLook(**self._usual))
+        for name in self._usual:
+            value, show = partial(self._look_at, name), partial(self._follow_look, name)
+            one = Look(self.desk, self.explorer.controls, f"plan_{name}", value, show)
+            self.explorer.look_changed.connect(lambda _, one=one: one.tell())
+        self.explorer.look_changed.connect(lambda look: self._remember(**asdict(look)))
         if self.desk.workspace.match_plan == MatchPlan():
             self.desk.store.update(match_plan=MatchPlan(**{name: kept[name] for name in KEPT}), initiator=self)
+
+    def _look_at(self, name: str) -> Any:
+        """A field of the PlanLook as it is kept."""
+        value = getattr(self.explorer.look, name)
+        wanted = getattr(self.desk.workspace.looks, f"plan_{name}")
+        return wanted if wanted in (None, "") and value == self._usual[name] else value
+
+    def _follow_look(self, name: str, value: Any) -> bool:
+        wanted = self._usual[name] if value in (None, "") else value
+        if name == "colours" and wanted not in COLOURS:
+            return False
+        self.explorer.set_look(replace(self.explorer.look, **{name: wanted}))
+        self._remember(**{name: wanted})
+        return True
 
     def _on_store(self, changed: frozenset[str], initiator: object) -> None:
         if "match_plan" in changed:  # also where it was undone

@@ -138,6 +138,7 @@ class ProjectionPanel(Panel):
         self.pair.look.connect(self._on_look)
         self.pair.open_face.connect(self._on_open)
         self.pair.keep_switch()
+        look(desk, self.pair.switch, "map_sides")
         self.moved = MovedList(desk)
         self.beside = Frame(tr("Moved most"), self.moved)
         self.groups = Choice(tr("Groups"), tr("Whose mean way from old to new is listed"))
@@ -151,6 +152,7 @@ class ProjectionPanel(Panel):
         self.controls.linked.connect(self._on_linked)
         self._colour_look = Look(desk, self, "map_colour", lambda: self.colour, self._follow_colour)
         self._shape_look = Look(desk, self, "map_shape", self._shape, self._follow_shape)
+        self._focus_look = Look(desk, self, "map_focus", lambda: tuple(sorted(self.focus)), self._follow_focus)
         self._links_look = Look(desk, self, "nearest", lambda: self._linked, self._follow_links)
         self.controls.asked.connect(desk.act)
         self.near = NearLinks(desk, self)
@@ -159,7 +161,7 @@ class ProjectionPanel(Panel):
         self.legend.select.connect(self._on_select)
         self.legend.coloured.connect(self._on_coloured)
         self.legend.shaped.connect(self._on_shaped)
-        self.legend.focused.connect(self.focus_on)
+        self.legend.focused.connect(self._on_focused)
         self.sides = split(Qt.Orientation.Horizontal, self.pair, self.beside, sizes=(1000, 232))
         self.sides.setStretchFactor(1, 0)
         self.views = QStackedWidget()
@@ -570,6 +572,18 @@ class ProjectionPanel(Panel):
             codes = np.unique(faces.identity.codes[faces.rows_of(self.desk.workspace.selection.ids)])
             self.focus = frozenset(faces.identity.names[code] for code in codes[codes >= 0].tolist())
         self._show_colours()
+
+    def _on_focused(self, on: bool) -> None:
+        self.focus_on(on)
+        self._focus_look.tell()
+
+    def _follow_focus(self, people: tuple[str, ...]) -> bool:
+        faces = self.desk.workspace.faces
+        if faces is None or (people and not {*people} & {*faces.identity.names}):
+            return False
+        self.focus = frozenset(people)
+        self._show_colours()
+        return True
 
     def _on_groups(self, column: str) -> None:
         self.grouped = column

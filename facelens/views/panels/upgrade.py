@@ -164,6 +164,7 @@ class UpgradePanel(Results):
         self.colour.fill([(CHANGE, tr("colour: change"))], CHANGE)
         self.upper.header.add(self.colour)
         self._map_tools = (self.colour, *self.map.dress(self.upper.header))
+        look(self.desk, self.map.switch, "upgrade_sides")
         self.beside = Choice(tr("Second upgrade"), tr("Another upgrade of the same people, beside this one"))
         self.beside.setFixedHeight(22)
         self.beside.chosen.connect(lambda _: self._show_people())
@@ -183,6 +184,7 @@ class UpgradePanel(Results):
         for key, tip in zip(KINDS, tips):
             self.which.button(key).setToolTip(tip)
         self.which.changed.connect(lambda _: self._show_cards())
+        look(self.desk, self.which, "flips_of")
         self.flips.header.add(self.which)
         self.choose = self.flips.header.add_button("check", tr("Select all faces listed here"), self._on_choose)
         self.write_flips = self.flips.header.add_button(
