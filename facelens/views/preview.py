@@ -39,11 +39,11 @@ class ImportPreview(QDialog):
         self.setWindowTitle(tr("Which column is what?"))
         self.resize(760, 560)
         self._then = then
-        table = ResultTable(tr("First rows of the file"))
+        self.table = table = ResultTable(tr("First rows of the file"), raw=True)
         table.setWhatsThis(tr("The first rows, as they are read; choose above what the columns are."))
         table.fill(
             [Column(escaped(name), align="left") for name in preview.header],
-            [[Cell(escaped(str(value))) for value in row[: len(preview.header)]] for row in preview.rows],
+            [[_cell(str(value)) for value in row[: len(preview.header)]] for row in preview.rows],
         )
         self.combos: dict[str, QComboBox] = {}
         form = QFormLayout()
@@ -82,3 +82,8 @@ class ImportPreview(QDialog):
     def _on_open(self) -> None:
         self.accept()
         self._then(self.options())
+
+
+def _cell(value: str) -> Cell:
+    shown = escaped(value)
+    return Cell(shown, tip=shown)

@@ -305,3 +305,26 @@ def test_whatever_lies_there_is_taken_for_what_it_is(
     settle(browsing)
     [card] = browsing.notices.cards
     assert card.accessibleName().rstrip(".") == said
+
+
+def test_a_preview_of_many_columns_scrolls_and_shows_what_they_say(
+    window: MainWindow, tmp_path: Path, settle: Callable
+) -> None:
+    from facelens.images.readers.manifest import preview
+    from facelens.views.controls import text_width
+
+    measures = [f"measure {i}" for i in range(30)]
+    rows = [
+        ",".join((f"Arnold_Schwarzenegger_{i:04}.jpg", f"x{i}.jpg", "a long story; of many words", *("0.123456789",) * 30))
+        for i in range(5)
+    ]
+    table = tmp_path / "wide.csv"
+    table.write_text("\n".join((",".join(("crop", "original", "remark", *measures)), *rows)))
+    dialog = ImportPreview(preview(table), "Two columns hold picture names.", lambda _: None, window)
+    dialog.show()
+    settle(window)
+    shown = dialog.table
+    assert shown.columnWidth(0) >= text_width("Arnold_Schwarzenegger_0001.jpg", shown.px), "names are not cut"
+    assert not shown.tall and shown.horizontalScrollBar().maximum() > 0, "a line a row; it scrolls instead"
+    assert shown.cell(0, 2).tip == "a long story; of many words"
+    dialog.reject()
