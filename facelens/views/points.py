@@ -90,7 +90,7 @@ class PointsTable(ResultTable):
         paired = view.evaluation.paired
         if target is not None:
             found = next((d.tar for d in paired.points if d.target == target), None) if paired is not None else None
-            return difference_cell(found, taps=True)
+            return difference_cell(found, taps=True, coming=not view.evaluation.complete)
         old, new = measures[0].value, measures[1].value
         if old is None or new is None:
             return Cell(tr("n/a"), why=True)
@@ -202,9 +202,12 @@ class SummaryTable(ResultTable):
             cells.append(cell if cell.why else replace(cell, text=measure.text(one.decimals)))
         if view.both:
             paired = view.evaluation.paired
-            known = {"EER": paired.eer, "AUC": paired.auc} if paired is not None else {}
+            coming = not view.evaluation.complete
+            known: dict[str, Measure | None] = dict.fromkeys(("EER", "AUC")) if coming else {}
+            if paired is not None:
+                known = {"EER": paired.eer, "AUC": paired.auc}
             cells.append(
-                difference_cell(known[one.name], lower=one.lower)
+                difference_cell(known[one.name], lower=one.lower, coming=coming)
                 if one.name in known
                 else Cell(tr("not paired"), colour="text3")
             )

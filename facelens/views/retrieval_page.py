@@ -187,7 +187,8 @@ class RetrievalPage(QWidget):
             cells += [measure_cell(one, taps=True) for one in found]
             if both:
                 paired = self.evaluation.paired_retrieval if self.evaluation is not None else None
-                cells.append(difference_cell(paired.measures.get(name) if paired is not None else None))
+                measure = paired.measures.get(name) if paired is not None else None
+                cells.append(difference_cell(measure, coming=self.evaluation is not None and not self.evaluation.complete))
             values = listing.query_values(self.sides[-1][2].queries, name)
             cells.append(
                 Cell(f"{int((values < 1).sum()):,}", taps=True)

@@ -268,8 +268,17 @@ def test_a_stranger_s_file_opens_nothing_elsewhere(
     settle(window)
     until(lambda: not window.keeping.reopening.under_way)
     assert window.store.workspace.faces is None and card_titles(window) == ["The gallery faces was not opened"]
+    [card] = window.notices.cards
+    assert card.accessibleDescription().startswith(f"{project / 'faces'} lies outside"), "it says where"
     assert not [one for one in looked if one.startswith(str(project))]
     assert window.stage.word == "doctor" and not given, "foreign bytes are not for Qt"
+    window.notices.show("Something else")
+    other = path.with_name("other.facelens")
+    other.write_text(json.dumps(archive.document(archive.Archive(), path.parent)))
+    window.keeping.open(other)
+    settle(window)
+    until(lambda: not window.keeping.reopening.under_way)
+    assert card_titles(window) == ["Something else"], "what was said of a file goes with it"
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(browsing: MainWindow, settle: Callable, tmp_path: Path) -> None:
@@ -304,6 +313,13 @@ def test_a_newer_file_is_read_only(
     browsing.act("workspace.save")
     assert path.read_bytes() == content and archive.read(tmp_path / "mine.facelens").schema == archive.SCHEMA
     assert browsing.windowTitle() == "mine — FaceLens"
+
+    browsing.keeping.open(path)
+    settle(browsing)
+    until(lambda: not browsing.keeping.reopening.under_way)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "other.facelens"), ""))
+    browsing.notices.cards[-1].button.click()
+    assert browsing.windowTitle() == "other — FaceLens", "the notice has the button it speaks of"
 
 
 def test_work_that_was_never_saved_is_offered(
