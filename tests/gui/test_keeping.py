@@ -357,6 +357,23 @@ def test_after_a_crash_it_is_said(window: MainWindow, tmp_path: Path, settle: Ca
     assert window.keeping.reopening is not None and not session.path.exists()
 
 
+def test_work_that_one_has_gone_on_with_is_offered_no_longer(
+    window: MainWindow, tmp_path: Path, settle: Callable, until: Callable
+) -> None:
+    path = tmp_path / "work.facelens"
+    archive.write(archive.Archive(), path)
+    session = shelf.Session()
+    session.works_on(path)
+    session._held.close()  # as if the process were gone
+    window.keeping.offer()
+    [card] = window.notices.cards
+    assert card.accessibleDescription().startswith("work.facelens was kept as it was at"), "it says which"
+    window.keeping.open(path)
+    settle(window)
+    until(lambda: not window.keeping.reopening.under_way)
+    assert not window.notices.cards
+
+
 def test_another_gallery_leaves_the_file_alone(
     browsing: MainWindow, settle: Callable, until: Callable, make_gallery: Callable, tmp_path: Path
 ) -> None:
