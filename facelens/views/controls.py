@@ -39,7 +39,9 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSlider,
+    QStyle,
     QStyledItemDelegate,
+    QStyleOptionComboBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -500,6 +502,20 @@ class Header(QWidget):
         made.setMenu(menu)
         made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return made
+
+
+class Combo(QComboBox):
+    """A choice whose words, where there is too little room, are cut in the middle: their ends tell models apart."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        style = self.style()
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width() - 2
+        text, icon = self.currentText(), self.iconSize().width() + 4 if not option.currentIcon.isNull() else 0
+        measures = self.fontMetrics()
+        if measures.horizontalAdvance(text) > room - icon:
+            option.currentText = measures.elidedText(text, Qt.TextElideMode.ElideMiddle, max(room - icon, 0))
 
 
 class Elided(QLabel):

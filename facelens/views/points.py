@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import Verification
 from facelens.session import listing
 from facelens.session.workspace import Operating
-from facelens.views.controls import label
+from facelens.views.controls import Combo, label
 from facelens.views.standpoint import Side, Standpoint, far_text, figures
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
 from facelens.words import number, tr
@@ -357,7 +357,7 @@ class ThresholdBench(QWidget):
         self._lines: list[tuple[str, str, float | None]] = []  # words, model, threshold
         self.table = ResultTable(tr("Thresholds"), large=True)
         self.table.tapped.connect(self._on_tapped)
-        self.target = QComboBox()
+        self.target = Combo()
         self.target.setAccessibleName(tr("Target FAR"))
         self.target.setToolTip(tr("The false accept rate a policy promises; the threshold follows"))
         self.target.activated.connect(lambda _: self.operated.emit(Operating(self.target.currentData())))

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.images.readers.manifest import Preview
-from facelens.views.controls import label
+from facelens.views.controls import Combo, label
 from facelens.views.tables import Cell, Column, ResultTable
 from facelens.words import escaped, tr
 
@@ -48,7 +48,7 @@ class ImportPreview(QDialog):
         self.combos: dict[str, QComboBox] = {}
         form = QFormLayout()
         for role, text, tip in ROLES:
-            combo = QComboBox()
+            combo = Combo()
             combo.setAccessibleName(tr(text))
             combo.setToolTip(tr(tip))
             combo.addItem(tr("none"), "")

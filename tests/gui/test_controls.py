@@ -303,3 +303,22 @@ def test_headings_of_menus_are_seen_under_the_style_sheet(qapp: QApplication) ->
     assert [one.text() for one in said] == ["Rates", "Templates"] and all(one.height() >= 14 for one in said)
     assert [action.text() for action in menu.actions()] == ["Rates", "1e-2", "", "Templates", "the mean"]
     menu.close()
+
+
+def test_a_choice_is_cut_in_the_middle_where_there_is_no_room(qapp: QApplication) -> None:
+    from PySide6.QtWidgets import QStyleOptionComboBox
+
+    from facelens.views.controls import Combo
+
+    combo = Combo()
+    combo.addItem("mobilefacenet-foamliu model, second version")
+    shown = []
+    for width in (400, 160):
+        combo.setFixedWidth(width)
+        combo.ensurePolished()
+        option = QStyleOptionComboBox()
+        combo.initStyleOption(option)
+        shown.append(option.currentText)
+    assert shown[0] == combo.currentText()
+    assert "…" in shown[1] and shown[1].startswith("mob") and shown[1].endswith("ersion")
+    combo.deleteLater()

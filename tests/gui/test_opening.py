@@ -314,10 +314,8 @@ def test_a_preview_of_many_columns_scrolls_and_shows_what_they_say(
     from facelens.views.controls import text_width
 
     measures = [f"measure {i}" for i in range(30)]
-    rows = [
-        ",".join((f"Arnold_Schwarzenegger_{i:04}.jpg", f"x{i}.jpg", "a long story; of many words", *("0.123456789",) * 30))
-        for i in range(5)
-    ]
+    said = ("a long story; of many words", *("0.123456789",) * 30)
+    rows = [",".join((f"Arnold_Schwarzenegger_{i:04}.jpg", f"x{i}.jpg", *said)) for i in range(5)]
     table = tmp_path / "wide.csv"
     table.write_text("\n".join((",".join(("crop", "original", "remark", *measures)), *rows)))
     dialog = ImportPreview(preview(table), "Two columns hold picture names.", lambda _: None, window)
