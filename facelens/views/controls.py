@@ -511,11 +511,12 @@ class Combo(QComboBox):
         super().initStyleOption(option)
         style = self.style()
         part = QStyle.SubControl.SC_ComboBoxEditField
-        room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width() - 2
-        text, icon = self.currentText(), self.iconSize().width() + 4 if not option.currentIcon.isNull() else 0
-        measures = self.fontMetrics()
-        if measures.horizontalAdvance(text) > room - icon:
-            option.currentText = measures.elidedText(text, Qt.TextElideMode.ElideMiddle, max(room - icon, 0))
+        room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width()
+        text, measures = self.currentText(), self.fontMetrics()
+        if not option.currentIcon.isNull():
+            room -= self.iconSize().width() + 4
+        if measures.horizontalAdvance(text) > room + 1:  # widths are rounded
+            option.currentText = measures.elidedText(text, Qt.TextElideMode.ElideMiddle, max(room, 0))
 
 
 class Elided(QLabel):

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt
 from PySide6.QtWidgets import (
     QApplication,
+    QComboBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QScrollArea,
+    QStyleOptionComboBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -305,20 +307,20 @@ def test_headings_of_menus_are_seen_under_the_style_sheet(qapp: QApplication) ->
     menu.close()
 
 
-def test_a_choice_is_cut_in_the_middle_where_there_is_no_room(qapp: QApplication) -> None:
-    from PySide6.QtWidgets import QStyleOptionComboBox
+def test_a_choice_is_cut_in_the_middle_where_there_is_no_room(qtbot) -> None:
+    from facelens.views.control_row import WIDEST, Choice
 
-    from facelens.views.controls import Combo
-
-    combo = Combo()
-    combo.addItem("mobilefacenet-foamliu model, second version")
-    shown = []
-    for width in (400, 160):
-        combo.setFixedWidth(width)
-        combo.ensurePolished()
+    def shown(combo: QComboBox) -> str:
         option = QStyleOptionComboBox()
         combo.initStyleOption(option)
-        shown.append(option.currentText)
-    assert shown[0] == combo.currentText()
-    assert "…" in shown[1] and shown[1].startswith("mob") and shown[1].endswith("ersion")
-    combo.deleteLater()
+        return option.currentText
+
+    combo = Choice("Model", "")
+    qtbot.addWidget(combo)
+    combo.ensurePolished()
+    for text in ("7 × 7", "exact", "100", "none", "all pairs, 874 identities", "ROC", "illimitable"):
+        combo.fill([(0, text)], 0)
+        assert shown(combo) == text, "as wide as its words"
+    combo.fill([(0, "mobilefacenet-foamliu model, second version")], 0)
+    assert combo.width() == WIDEST
+    assert "…" in shown(combo) and shown(combo).startswith("mob") and shown(combo).endswith("ersion")
