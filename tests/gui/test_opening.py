@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QDialogButtonBox
+from PySide6.QtWidgets import QDialogButtonBox, QLabel
 
 from facelens.resources import sample_data, sample_models
 from facelens.session.settings import Recent, Settings
@@ -326,3 +326,11 @@ def test_a_preview_of_many_columns_scrolls_and_shows_what_they_say(
     assert not shown.tall and shown.horizontalScrollBar().maximum() > 0, "a line a row; it scrolls instead"
     assert shown.cell(0, 2).tip == "a long story; of many words"
     dialog.reject()
+
+
+def test_a_recent_workspace_says_how_many_faces_it_has(open_window: Callable) -> None:
+    known = (Recent("/x/lfw.facelens", "lfw", 2610), Recent("/x/empty.facelens", "empty", 0))
+    window = open_window(Settings(theme="dark", workspaces=known))
+    rows = window.panel("gallery").welcome.recent
+    said = [rows.itemAt(i).widget().findChild(QLabel).text() for i in (1, 2)]
+    assert said == ["workspace · 2,610 faces", "workspace"]
