@@ -193,10 +193,14 @@ def is_held(mark: Path) -> bool:
 # Places and layouts that are the user's own
 
 
-def remember(found: Archive) -> None:
-    """Everything this file points at was open here, and its layout was made here."""
+def remember(found: Archive, *, but: Archive | None = None) -> None:
+    """Everything this file points at was open here, and its layout was made here.
+
+    `but` is what it only keeps of a file that may be a stranger's: nobody has opened that.
+    """
     places, layouts = _known()
-    own = [str(one.path) for one in found.places]
+    foreign = {one.path for one in but.places} if but is not None else set()
+    own = [str(one.path) for one in found.places if one.path not in foreign]
     new = [_digest(found.layout)]
     if set(own) <= set(places) and set(new) <= set(layouts):
         return

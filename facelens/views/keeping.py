@@ -202,7 +202,7 @@ class Keeping(QObject):
                         if not shelf.is_unsaved(path):
                             shelf.back_up(path, at_once=by_hand and not own)
                         archive.write(found, path)
-                        shelf.remember(found)
+                        shelf.remember(found, but=kept)
                     return Written(path, workspace, replace(found, path=path), by_hand=by_hand)
                 except FaceLensError as error:
                     return Written(path, workspace, problem=error, by_hand=by_hand)

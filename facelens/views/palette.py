@@ -219,9 +219,10 @@ class Palette(QFrame):
     def _fill(self, typed: str) -> None:
         found = entries(typed, self._workspace(), self._keys, self._on)
         nothing = Entry(tr("Nothing fits {typed}", typed=typed), "command", None, reason=tr("Try a part of a name."))
+        notes = [one.reason or one.key or one.state or one.kind for one in found or [nothing]]
         lines = [
-            Line(one.text, one, spoken=f"{one.text}, {one.reason or one.key or one.state or one.kind}", able=bool(found))
-            for one in found or [nothing]
+            Line(one.text, one, spoken=f"{one.text}, {note}", able=bool(found))
+            for one, note in zip(found or [nothing], notes)
         ]
         self.list.fill(lines, row=0 if found else -1)
         self._fit()

@@ -272,6 +272,15 @@ def test_a_stranger_s_file_opens_nothing_elsewhere(
     assert card.accessibleDescription().startswith(f"{project / 'faces'} lies outside"), "it says where"
     assert not [one for one in looked if one.startswith(str(project))]
     assert window.stage.word == "doctor" and not given, "foreign bytes are not for Qt"
+    window.keeping.save()
+    window.keeping.save_to(path.with_name("copy.facelens"))
+    for again in (path, path.with_name("copy.facelens")):
+        window.keeping.open(again)
+        settle(window)
+        until(lambda: not window.keeping.reopening.under_way)
+        assert window.store.workspace.faces is None, "that it was saved here does not mean that it was open here"
+    assert card_titles(window) == ["The gallery faces was not opened"]
+    assert not [one for one in looked if one.startswith(str(project))]
     window.notices.show("Something else")
     other = path.with_name("other.facelens")
     other.write_text(json.dumps(archive.document(archive.Archive(), path.parent)))
