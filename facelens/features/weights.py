@@ -789,6 +789,9 @@ def _mb(size: int) -> str:
     return f"{size / MB:.0f} MB" if size >= 10 * MB else f"{size / MB:.1f} MB"
 
 
+_PICKLES = b"\x80(]}c"  # first bytes of pickles as they are written
+
+
 def _found(stream: BinaryIO, size: int, limits: Limits) -> _Found:
     stream.seek(0)
     head = stream.read(512)
@@ -810,7 +813,12 @@ def _found(stream: BinaryIO, size: int, limits: Limits) -> _Found:
         magic = False
     if magic:
         return _read_stream(stream, size, limits)
-    return _read_pickle(stream, size, limits)
+    try:
+        return _read_pickle(stream, size, limits)
+    except Spoilt:  # of words that no pickle has, which would tell a user nothing
+        if head[:1] in _PICKLES:
+            raise
+        raise Spoilt("its first bytes are of no kind of model file") from None
 
 
 def is_safetensors(head: bytes, size: int) -> bool:

@@ -6,21 +6,22 @@ A cell of two lines has its interval, or what else is said of the value, small u
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines
+from facelens.figures.page import HEAD, LINE, MARGIN, Page, elided, lines, wide
 from facelens.figures.style import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROW, TALL = 0.21, 0.31  # inches: a row, and one whose cells have two lines
+NAMES = 2.6  # inches that a column of names may grow to
 
 
 @dataclass(frozen=True)
 class Column:
-    """What stands over it, how wide it is in inches, whether its cells end at the right."""
+    """What stands over it, how wide it is in inches (names may need more), whether its cells end at the right."""
 
     head: str
     width: float
@@ -41,7 +42,7 @@ class Table:
 
 def draw_table(title: str, told: Sequence[str], table: Table, foot: Sequence[str]) -> Figure:
     """The table on a page of its own."""
-    columns = table.columns
+    columns = [column if column.right else _grown(column, i, table) for i, column in enumerate(table.columns)]
     ends = [MARGIN]
     for column in columns:
         ends.append(ends[-1] + column.width)
@@ -68,6 +69,13 @@ def draw_table(title: str, told: Sequence[str], table: Table, foot: Sequence[str
                 _rule(page, top + (n + 1) * row - 0.04, MARGIN, ends[-1])
         page.foot(foot)
         return page.figure
+
+
+def _grown(column: Column, i: int, table: Table) -> Column:
+    """A column of names as wide as they are: cut short, two models can read the same."""
+    names = [(cells[i].partition("\n")[0], n in table.bold) for n, cells in enumerate(table.rows) if i < len(cells)]
+    needs = max((wide(name, 6.8, bold=bold) + 0.1 for name, bold in names), default=0.0)
+    return replace(column, width=max(column.width, min(needs, NAMES)))
 
 
 def _cell(

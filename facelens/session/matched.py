@@ -67,7 +67,7 @@ class Subject:
         assert self.searched is not None
         n, k = self.searched.gallery, len(self.searched.found.ids)
         if self.queries is not None:
-            where = tr("of {name}, searched in a gallery of {n}", name=name_of(self.queries.name), n=n)
+            where = tr("a query of {name}, searched in a gallery of {n}", name=name_of(self.queries.name), n=n)
         elif self.face is None:
             where = tr("searched in a gallery of {n}", n=n)
         elif (self.searched.found.ids == self.face).any():

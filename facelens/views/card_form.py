@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from facelens.errors import FaceLensError, InputError
 from facelens.features.card import ORDERS, TEMPLATES, Card, beside
-from facelens.views.controls import label, plain_tip
+from facelens.views.controls import Combo, label, plain_tip
 from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ def _line(name: str, tip: str) -> QLineEdit:
 
 
 def _combo(name: str, tip: str) -> QComboBox:
-    made = QComboBox()
+    made = Combo()
     made.setAccessibleName(name)
     made.setToolTip(tip)
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -400,8 +400,10 @@ class Commands:
     # -- evaluation
 
     def _evaluate(self) -> None:
+        before = self.evaluating.job()
         self.window.stage.show_page("evaluation")
-        self.evaluating.run()
+        if self.evaluating.job() is before:  # the page may have begun by itself
+            self.evaluating.run()
 
     def _export_tables(self) -> None:
         suggested = f"{self.stem}.json"
@@ -440,8 +442,10 @@ class Commands:
     # -- uncertainty
 
     def _assess(self) -> None:
+        before = self.assessing.job()
         self.window.stage.show_page("uncertainty")
-        self.assessing.run()
+        if self.assessing.job() is before:
+            self.assessing.run()
 
     def _export_faces(self, *, refused: bool) -> None:
         suggested = f"{self.stem} {'refused' if refused else 'variance'}.csv"
@@ -502,8 +506,11 @@ class Commands:
     # -- upgrade
 
     def _upgrade(self) -> None:
+        asking = self.window.panel("upgrade").asking  # type: ignore[attr-defined]
+        before = asking.job()
         self.window.stage.show_page("upgrade")
-        self.window.panel("upgrade").asking.run()  # type: ignore[attr-defined]
+        if asking.job() is before:
+            asking.run()
 
     def _export_report(self) -> None:
         if name := QFileDialog.getExistingDirectory(self.window, tr("A folder for the report")):

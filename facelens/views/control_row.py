@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolButton, QWidget
 
-from facelens.views.controls import FlowLayout, label, text_width, together, tool_button, vertical_rule
+from facelens.views.controls import Combo, FlowLayout, label, text_width, together, tool_button, vertical_rule
 
 WIDEST = 220  # px of a choice
 
 
-class Choice(QComboBox):
+class Choice(Combo):
     """One of several, by key. What is filled in from outside is not told."""
 
     chosen = Signal(object)  # the key, by the user

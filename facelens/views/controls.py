@@ -39,7 +39,9 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSlider,
+    QStyle,
     QStyledItemDelegate,
+    QStyleOptionComboBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -499,6 +501,21 @@ class Header(QWidget):
         made.setMenu(menu)
         made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return made
+
+
+class Combo(QComboBox):
+    """A choice whose words, where there is too little room, are cut in the middle: their ends tell models apart."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        style = self.style()
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width()
+        text, measures = self.currentText(), self.fontMetrics()
+        if not option.currentIcon.isNull():
+            room -= self.iconSize().width() + 4
+        if measures.horizontalAdvance(text) > room + 1:  # widths are rounded
+            option.currentText = measures.elidedText(text, Qt.TextElideMode.ElideMiddle, max(room, 0))
 
 
 class Elided(QLabel):

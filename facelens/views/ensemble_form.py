@@ -9,7 +9,6 @@ from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFileDialog,
     QFormLayout,
     QFrame,
@@ -26,7 +25,7 @@ from facelens.errors import FaceLensError
 from facelens.images.faceset import FaceSet
 from facelens.session import filters
 from facelens.session.workspace import Workspace
-from facelens.views.controls import inset, label, plain_tip, tool_button
+from facelens.views.controls import Combo, inset, label, plain_tip, tool_button
 from facelens.words import plural, tr
 
 MODE_WORDS = {
@@ -63,9 +62,9 @@ class EnsembleForm(QFrame):
         self.members = QGridLayout()
         self.members.setHorizontalSpacing(10)
         self.members.setVerticalSpacing(2)
-        self.target = QComboBox()
+        self.target = Combo()
         self.target.setToolTip(tr("The model that asks. With M2M its space is the common one."))
-        self.mode, self.method = QComboBox(), QComboBox()
+        self.mode, self.method = Combo(), Combo()
         for combo, keys, words in ((self.mode, MODES, MODE_WORDS), (self.method, METHODS, METHOD_WORDS)):
             for key in keys:
                 combo.addItem(tr(words[key][0]), key)

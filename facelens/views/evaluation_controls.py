@@ -15,6 +15,7 @@ from facelens.analyses.plan import ALL_PAIRS, PARTS
 from facelens.images.faceset import CAMERA, Column, Labels
 from facelens.session.workspace import CROSSINGS, Workspace
 from facelens.views.controls import (
+    Combo,
     FlowLayout,
     Segmented,
     label,
@@ -143,7 +144,7 @@ class EvaluationControls(QWidget):
         self._offer()
 
     def _combo(self, name: str, tip: str, slot: Callable[[], None]) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(name)
         made.setToolTip(tip)
         made.setFixedHeight(26)

@@ -29,7 +29,7 @@ from facelens.errors import FaceLensError
 from facelens.session.jobs import Job, State
 from facelens.session.settings import Drawing
 from facelens.views import theme
-from facelens.views.controls import Segmented, draw_text, inset, label
+from facelens.views.controls import Segmented, inset, label
 from facelens.views.figures import Figures
 from facelens.views.leaving import stem
 from facelens.views.lines import Line, Lines
@@ -78,8 +78,10 @@ class Sheet(QWidget):
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
         painter.fillRect(self.rect(), now.q("sunk"))
         if self.image is None or self.image.isNull():
-            room = QRectF(self.rect()).adjusted(24, 0, -24, 0)
-            draw_text(painter, room, self.words, "text3", 12, align="centre")
+            painter.setFont(theme.font(12))
+            painter.setPen(now.q("text3"))
+            wraps = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(QRectF(self.rect()).adjusted(48, 0, -48, 0), wraps, self.words)
             return
         room = QRectF(self.rect()).adjusted(16, 16, -16, -16)
         wide, high = self.image.width(), self.image.height()
@@ -287,14 +289,13 @@ class FigureSheet(QDialog):
                 self.sheet.show_image(image)
             elif job.state is State.FAILED:
                 self.size_mm = None
-                known = isinstance(job.error, FaceLensError)
-                self.sheet.show_image(None, job.error.message if known else tr("This could not be drawn."))  # type: ignore[union-attr]
+                self.sheet.show_image(None, _why(job.error))
             self._tell()
 
         try:
             self.figures.picture(word, name, paper=Paper(dpi=dpi), slot=SLOT, then=then)
         except FaceLensError as error:
-            self.sheet.show_image(None, error.message)
+            self.sheet.show_image(None, _why(error))
 
     def _tell(self) -> None:
         """How large the figure will be."""
@@ -357,3 +358,10 @@ class FigureSheet(QDialog):
         self._keep()
         self.figures.draw(self.word, out, which=self.chosen, paper=self.paper(), recipe=self.recipe.isChecked())
         self.accept()
+
+
+def _why(error: BaseException | None) -> str:
+    """Why there is no figure, and what to do about it."""
+    if not isinstance(error, FaceLensError):
+        return tr("This could not be drawn.")
+    return f"{error.message}\n{error.hint}".strip()

@@ -19,7 +19,7 @@ from facelens.session.jobs import Job, Request, State
 from facelens.views.leaving import guise
 from facelens.views.leaving import written as told
 from facelens.views.panel import Desk, Panel
-from facelens.words import escaped, plural, tr
+from facelens.words import plural, tr
 
 if TYPE_CHECKING:
     from facelens.figures.sheet import Paper
@@ -56,8 +56,9 @@ class Figures:
         hidden = guise(self.desk)
         recipe = recipe and not hidden.pseudonyms
         made = figure_recipe.recipe_of(workspace, word, view=view, paper=paper, blur=hidden.blur) if recipe else None
+        one = [tr(row.titles[which[0]])] if len(which) == 1 else []  # its file is none of the user's in a preview
         return Request(
-            title=tr("Draw {name}", name=escaped(out.name)),
+            title=tr("Draw {name}", name=": ".join((tr(panel.title), *one))),
             call=figure_recipe.draw,
             args=(out, word, given, {**named, **panel.figure_held()}),
             kwargs={

@@ -209,7 +209,8 @@ class IdentificationPage(QWidget):
             return cells
         cells += [measure_cell(measure, taps=True) for measure in measures]
         if both:
-            cells.append(difference_cell(paired))
+            coming = self.evaluation is not None and not self.evaluation.complete
+            cells.append(difference_cell(paired, coming=coming))
         threshold = point.threshold if point is not None else None
         cells.append(
             Cell(

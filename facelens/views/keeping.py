@@ -31,6 +31,7 @@ from facelens.words import escaped, tr
 
 if TYPE_CHECKING:
     from facelens.views.main_window import MainWindow
+    from facelens.views.notices import Notice
 
 MOMENT = 1500  # ms after the last change
 PATIENCE = 3.0  # s after the first one, where others follow without a pause: somebody culls
@@ -73,6 +74,7 @@ class Keeping(QObject):
         self._seen: tuple[int, int] | None = None  # the file as it was left here
         self._closed = False
         self._told = ""  # the last problem with saving by itself
+        self._offered: tuple[Path, Notice] | None = None  # work to go on with, and the notice that says so
         self._writing = threading.Lock()
         self._asked = self._newest = 0  # numbers of what is to be written, and of what was
         self._later = Later(self)
@@ -281,9 +283,11 @@ class Keeping(QObject):
         if left is None or not self.desk.remember:
             return
         title = tr("FaceLens was ended in the middle of work")
-        text = tr("It was kept as it was at {when}.", when=f"{datetime.fromtimestamp(left.when):%H:%M}")
+        name = tr("It") if shelf.is_unsaved(left.path) else escaped(left.path.name)
+        text = tr("{name} was kept as it was at {when}.", name=name, when=f"{datetime.fromtimestamp(left.when):%H:%M}")
         card = self.window.notices.show(title, text, kind="info", button=tr("Go on with it"))
         card.acted.connect(lambda: self.open(left.path))
+        self._offered = left.path, card
 
     def open(self, path: Path) -> None:
         """Read a workspace and put it in the place of what is open; where it cannot be read nothing changes."""
@@ -325,6 +329,10 @@ class Keeping(QObject):
         self.kept = reopening.kept
         self.dirty = self.path is None
         left = reopening.found.path
+        if self._offered is not None and self._offered[0] == left:  # one has gone on with it already
+            if self._offered[1] in self.window.notices.cards:
+                self._offered[1].dismiss()
+            self._offered = None
         if shelf.is_unsaved(left):  # it goes on being kept, as work of this window
             if self.desk.remember and self._work(self._aside().path, by_hand=False)().problem is None:
                 shelf.forget(shelf.Left(left, 0.0, crashed=False))

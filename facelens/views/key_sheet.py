@@ -6,8 +6,8 @@ import html
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QMarginsF, QSizeF, Qt
-from PySide6.QtGui import QKeySequence, QPageLayout, QPageSize, QPdfWriter, QTextDocument
+from PySide6.QtCore import QMarginsF, QSizeF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPageLayout, QPageSize, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
@@ -67,6 +67,18 @@ def _words(action: Action) -> str:
     return tr(action.text).rstrip("…")
 
 
+class _KeyField(QKeySequenceEdit):
+    """Takes the next key that is pressed; Esc leaves it."""
+
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and not event.modifiers():
+            self.left.emit()
+            return
+        super().keyPressEvent(event)
+
+
 class KeySheet(QDialog):
     """Every key, by menu; a click on one changes it, where no other command and no fixed key is in the way."""
 
@@ -104,6 +116,9 @@ class KeySheet(QDialog):
         column.addLayout(head)
         column.addWidget(self.area, 1)
         column.addWidget(self._build_editor())
+        self.told = label(tr("Click a key to change it."), name="sub")
+        self.told.setContentsMargins(20, 8, 20, 10)
+        column.addWidget(self.told)
         self.resize(860, 680)
         self._fill()
         self.search.setFocus()
@@ -114,11 +129,12 @@ class KeySheet(QDialog):
         self.editor.setObjectName("section")
         self.editor.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.of = label()
-        self.line = QKeySequenceEdit()
+        self.line = _KeyField()
         self.line.setMaximumSequenceLength(1)
         self.line.setFixedWidth(150)
         self.line.setAccessibleName(tr("New key"))
-        self.line.setToolTip(tr("Press the new key here."))
+        self.line.setToolTip(tr("Press the new key here; Esc leaves all as it is."))
+        self.line.left.connect(self.leave)
         self.line.keySequenceChanged.connect(lambda _: self._check())
         self.problem = label(name="sub", wrap=True)
         self.take = _button(tr("Set"), tr("Gives the command this key"), self._on_take)
@@ -196,8 +212,16 @@ class KeySheet(QDialog):
         self.line.clear()
         self.usual.setEnabled(id in self.desk.settings.keys)
         self.editor.show()
+        self.told.hide()
         self._check()
         self.line.setFocus()
+
+    def leave(self) -> None:
+        """No key is changed; the sheet is as it was."""
+        self.editor.hide()
+        self.told.show()
+        if self.action in self.caps:
+            self.caps[self.action].setFocus()
 
     @property
     def _typed(self) -> str:
@@ -214,7 +238,7 @@ class KeySheet(QDialog):
             said = tr("{key} is the key of {command}, which would lose it.", key=key, command=_words(BY_ID[others[0]]))
             word = tr("Take it")
         elif not key:
-            said = tr("Press the new key in the field.")
+            said = tr("Press the new key in the field. Esc leaves all as it is.")
         self.problem.setText(said)
         self.take.setText(word)
         self.take.setEnabled(bool(key) and not does)
@@ -235,10 +259,8 @@ class KeySheet(QDialog):
 
     def _set(self, chosen: dict[str, Keys]) -> None:
         self._apply(chosen)
-        self.editor.hide()
         self._fill()
-        if self.action in self.caps:
-            self.caps[self.action].setFocus()
+        self.leave()
 
     # -- on paper
 

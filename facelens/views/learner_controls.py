@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QWidge
 
 from facelens.session.workspace import Workspace
 from facelens.views.controls import (
+    Combo,
     FlowLayout,
     Segmented,
     allow_choice,
@@ -109,7 +110,7 @@ class LearnerControls(QWidget):
 
 
 def _combo(name: str, tip: str) -> QComboBox:
-    made = QComboBox()
+    made = Combo()
     made.setAccessibleName(name)
     made.setToolTip(tip)
     made.setFixedHeight(26)

@@ -203,7 +203,13 @@ class MainWindow(QMainWindow):
         self._build_menus()
         self._build_toolbar()
         self._build_status()
-        self.palette_card = Palette(self, lambda: self.store.workspace, self.key_of, self.thumbnails)
+        self.palette_card = Palette(
+            self,
+            lambda: self.store.workspace,
+            self.key_of,
+            self.thumbnails,
+            on=lambda id: self.actions_by_id[id].isChecked(),
+        )
         self.palette_card.chosen.connect(self._on_palette)
         self.stage.beside.connect(self.open_beside)
         self.stage.panels["gallery"].grid.menu_requested.connect(self._show_menu)  # type: ignore[attr-defined]

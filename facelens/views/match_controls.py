@@ -11,6 +11,7 @@ from facelens.analyses.plan import ALPHA, PATCH_WEIGHTS, PLAIN_SUM, SOLVERS
 from facelens.figures.match_words import SOLVER_WORDS, WEIGHT_WORDS
 from facelens.session.workspace import Workspace
 from facelens.views.controls import (
+    Combo,
     FlowLayout,
     Segmented,
     inset,
@@ -118,7 +119,7 @@ class MatchControls(QWidget):
         line.addWidget(right, 0, Qt.AlignmentFlag.AlignTop)
 
     def _combo(self, name: str, tip: str) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(name)
         made.setToolTip(tip)
         made.setFixedHeight(26)

@@ -43,13 +43,17 @@ class Entry:
     key: str = ""
     reason: str = ""
     row: int = -1  # of the face that is shown before it
+    state: str = ""  # of a switch: on or off
 
 
-def entries(typed: str, workspace: Workspace, keys: Callable[[str], str]) -> list[Entry]:
+def entries(
+    typed: str, workspace: Workspace, keys: Callable[[str], str], on: Callable[[str], bool] | None = None
+) -> list[Entry]:
     """Lines that fit what was typed, best first: what is called so, commands before people; then what speaks of it.
 
     A command fits when every typed word is in its text, tip or menu. Words at the start of the text come first, what
-    cannot be used comes last; after the commands that only speak of it come pictures.
+    cannot be used comes last; after the commands that only speak of it come pictures. `on` tells of a switch how it
+    stands.
     """
     words = typed.lower().split()
     found: list[tuple[tuple[bool, bool, int, int], Entry]] = []
@@ -67,7 +71,8 @@ def entries(typed: str, workspace: Workspace, keys: Callable[[str], str]) -> lis
             )
             reason = action.needs(workspace)
             rank = (start == 2, bool(reason and words), start, place)
-            found.append((rank, Entry(text.rstrip("…"), "command", action.id, keys(action.id), reason)))
+            state = "" if on is None or not action.checkable else tr("on") if on(action.id) else tr("off")
+            found.append((rank, Entry(text.rstrip("…"), "command", action.id, keys(action.id), reason, state=state)))
     found.sort(key=lambda pair: pair[0])
     called = [entry for (aside, *_), entry in found if not aside]
     speaking = [entry for (aside, *_), entry in found if aside]
@@ -118,7 +123,7 @@ class _Line(QStyledItemDelegate):
             x += FACE + 8
         top = QRectF(box.x() + x, box.y(), box.width() - x - 110, 30 if not entry.reason else 28)
         draw_text(painter, top, entry.text, "text3" if entry.reason else "text", 12)
-        note = entry.key or {"identity": tr("identity"), "picture": tr("picture")}.get(entry.kind, "")
+        note = entry.state or {"identity": tr("identity"), "picture": tr("picture")}.get(entry.kind, "")
         if entry.key:
             wide = text_width(entry.key, 10) + 14
             painter.setPen(look.q("line2"))
@@ -152,12 +157,13 @@ class Palette(QFrame):
         workspace: Callable[[], Workspace],
         keys: Callable[[str], str],
         thumbnails: Thumbnails,
+        on: Callable[[str], bool] | None = None,
     ) -> None:
         super().__init__(window)
         self._window = window
         self.setObjectName("palette")
         self.setAccessibleName(tr("Command palette"))
-        self._workspace, self._keys = workspace, keys
+        self._workspace, self._keys, self._on = workspace, keys, on
         self._came_from: QWidget | None = None
         self.line = QLineEdit()
         self.line.setObjectName("palette_line")
@@ -211,11 +217,12 @@ class Palette(QFrame):
             self._came_from.setFocus()
 
     def _fill(self, typed: str) -> None:
-        found = entries(typed, self._workspace(), self._keys)
+        found = entries(typed, self._workspace(), self._keys, self._on)
         nothing = Entry(tr("Nothing fits {typed}", typed=typed), "command", None, reason=tr("Try a part of a name."))
+        notes = [one.reason or one.key or one.state or one.kind for one in found or [nothing]]
         lines = [
-            Line(one.text, one, spoken=f"{one.text}, {one.reason or one.key or one.kind}", able=bool(found))
-            for one in found or [nothing]
+            Line(one.text, one, spoken=f"{one.text}, {note}", able=bool(found))
+            for one, note in zip(found or [nothing], notes)
         ]
         self.list.fill(lines, row=0 if found else -1)
         self._fit()

@@ -14,6 +14,7 @@ from facelens.features.featureset import FeatureSet
 from facelens.session.workspace import Workspace
 from facelens.views import icons
 from facelens.views.controls import (
+    Combo,
     FlowLayout,
     add_heading,
     allow_choice,
@@ -141,7 +142,7 @@ class PartControls(QWidget):
         line.addWidget(right, 0, Qt.AlignmentFlag.AlignTop)
 
     def _combo(self, name: str, tip: str, field: str) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(name)
         made.setToolTip(tip)
         made.setFixedHeight(26)

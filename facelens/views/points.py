@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import Measure, rate
 from facelens.analyses.verification import Verification
 from facelens.session import listing
 from facelens.session.workspace import Operating
-from facelens.views.controls import label
+from facelens.views.controls import Combo, label
 from facelens.views.standpoint import Side, Standpoint, far_text, figures
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
 from facelens.words import number, tr
@@ -90,7 +90,7 @@ class PointsTable(ResultTable):
         paired = view.evaluation.paired
         if target is not None:
             found = next((d.tar for d in paired.points if d.target == target), None) if paired is not None else None
-            return difference_cell(found, taps=True)
+            return difference_cell(found, taps=True, coming=not view.evaluation.complete)
         old, new = measures[0].value, measures[1].value
         if old is None or new is None:
             return Cell(tr("n/a"), why=True)
@@ -202,9 +202,12 @@ class SummaryTable(ResultTable):
             cells.append(cell if cell.why else replace(cell, text=measure.text(one.decimals)))
         if view.both:
             paired = view.evaluation.paired
-            known = {"EER": paired.eer, "AUC": paired.auc} if paired is not None else {}
+            coming = not view.evaluation.complete
+            known: dict[str, Measure | None] = dict.fromkeys(("EER", "AUC")) if coming else {}
+            if paired is not None:
+                known = {"EER": paired.eer, "AUC": paired.auc}
             cells.append(
-                difference_cell(known[one.name], lower=one.lower)
+                difference_cell(known[one.name], lower=one.lower, coming=coming)
                 if one.name in known
                 else Cell(tr("not paired"), colour="text3")
             )
@@ -354,7 +357,7 @@ class ThresholdBench(QWidget):
         self._lines: list[tuple[str, str, float | None]] = []  # words, model, threshold
         self.table = ResultTable(tr("Thresholds"), large=True)
         self.table.tapped.connect(self._on_tapped)
-        self.target = QComboBox()
+        self.target = Combo()
         self.target.setAccessibleName(tr("Target FAR"))
         self.target.setToolTip(tr("The false accept rate a policy promises; the threshold follows"))
         self.target.activated.connect(lambda _: self.operated.emit(Operating(self.target.currentData())))

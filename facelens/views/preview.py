@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from facelens.images.readers.manifest import Preview
-from facelens.views.controls import label
+from facelens.views.controls import Combo, label
 from facelens.views.tables import Cell, Column, ResultTable
 from facelens.words import escaped, tr
 
@@ -39,16 +39,16 @@ class ImportPreview(QDialog):
         self.setWindowTitle(tr("Which column is what?"))
         self.resize(760, 560)
         self._then = then
-        table = ResultTable(tr("First rows of the file"))
+        self.table = table = ResultTable(tr("First rows of the file"), raw=True)
         table.setWhatsThis(tr("The first rows, as they are read; choose above what the columns are."))
         table.fill(
             [Column(escaped(name), align="left") for name in preview.header],
-            [[Cell(escaped(str(value))) for value in row[: len(preview.header)]] for row in preview.rows],
+            [[_cell(str(value)) for value in row[: len(preview.header)]] for row in preview.rows],
         )
         self.combos: dict[str, QComboBox] = {}
         form = QFormLayout()
         for role, text, tip in ROLES:
-            combo = QComboBox()
+            combo = Combo()
             combo.setAccessibleName(tr(text))
             combo.setToolTip(tr(tip))
             combo.addItem(tr("none"), "")
@@ -82,3 +82,8 @@ class ImportPreview(QDialog):
     def _on_open(self) -> None:
         self.accept()
         self._then(self.options())
+
+
+def _cell(value: str) -> Cell:
+    shown = escaped(value)
+    return Cell(shown, tip=shown)

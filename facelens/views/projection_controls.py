@@ -25,6 +25,7 @@ from facelens.analyses.projection import NAMES
 from facelens.figures.part_words import part_name
 from facelens.session.workspace import Workspace
 from facelens.views.controls import (
+    Combo,
     FlowLayout,
     Segmented,
     inset,
@@ -65,11 +66,11 @@ class Parameters(QFrame):
         self.min_dist = self._number(inset(QDoubleSpinBox()), 0, 1, "min_dist", step=0.05)
         self.perplexity = self._number(inset(QSpinBox()), 2, 200, "perplexity")
         self.seed = self._number(inset(QSpinBox()), 0, 9999, "seed")
-        self.distance = QComboBox()
+        self.distance = Combo()
         for metric in METRICS:
             self.distance.addItem(tr(metric), metric)
         self.distance.activated.connect(lambda _: self.planned.emit({"metric": self.distance.currentData()}))
-        self.space = QComboBox()
+        self.space = Combo()
         for key in SPACES:
             self.space.addItem(tr(SPACE_WORDS[key][0]), key)
             self.space.setItemData(self.space.count() - 1, tr(SPACE_WORDS[key][1]), Qt.ItemDataRole.ToolTipRole)
@@ -211,7 +212,7 @@ class ProjectionControls(QWidget):
         line.addWidget(right, 0, Qt.AlignmentFlag.AlignTop)
 
     def _combo(self, name: str, tip: str, slot: Callable[[], None]) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(name)
         made.setToolTip(tip)
         made.setFixedHeight(26)

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QSizePolicy, QToolB
 from facelens.images.faceset import FaceSet, Ids, Labels
 from facelens.views import heat, theme
 from facelens.views.colouring import Colouring, Entry
-from facelens.views.controls import FlowLayout, add_heading, draw_text, label, text_width, together, tool_button
+from facelens.views.controls import Combo, FlowLayout, add_heading, draw_text, label, text_width, together, tool_button
 from facelens.views.grid import band_mode, value_text
 from facelens.views.projection_controls import choose
 from facelens.words import escaped, plural, tr
@@ -152,7 +152,7 @@ class Legend(QWidget):
         self._right.setVisible(there)
 
     def _combo(self, name: str, tip: str) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(name)
         made.setToolTip(tip)
         made.setFixedHeight(22)

@@ -38,7 +38,7 @@ from facelens.session.draft import ROLES, Draft, offered, reason, value_of
 from facelens.session.glance import MODELS, VECTORS
 from facelens.session.workspace import Workspace
 from facelens.views import theme
-from facelens.views.controls import Header, Segmented, draw_text, label, plain_tip, tool_button
+from facelens.views.controls import Combo, Header, Segmented, draw_text, label, plain_tip, tool_button
 from facelens.words import escaped, plural, tr
 
 WIDTH = 316
@@ -70,7 +70,7 @@ class RecipeForm(QWidget):
         self.switch.button("text").setToolTip(tr("The whole recipe, to read and to change"))
         self.header.add(self.switch)
         self.open = self.header.add_button("folder", tr("Open a recipe file (TOML)"), self._on_open)
-        self.recipe = QComboBox()
+        self.recipe = Combo()
         self.recipe.setAccessibleName(tr("Recipe"))
         self.recipe.setToolTip(tr("What is trained, and how"))
         self.recipe.setFixedHeight(26)
@@ -455,7 +455,7 @@ class _Offer(QStyledItemDelegate):
 
 
 def _combo(name: str, tip: str) -> QComboBox:
-    made = QComboBox()
+    made = Combo()
     made.setAccessibleName(name)
     made.setToolTip(tip)
     made.setFixedHeight(26)

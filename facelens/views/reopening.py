@@ -26,6 +26,7 @@ from facelens.words import escaped, plural, tr
 
 if TYPE_CHECKING:
     from facelens.views.main_window import MainWindow
+    from facelens.views.notices import Notice
 
 BREATH = 30  # ms
 WAITED_FOR = ("vectors:", "inspect:", "scores:")  # jobs after which everything is there that will be
@@ -62,6 +63,7 @@ class Reopening:
         self._left: list[Callable[[], None]] = []
         self._owed: list[str] = []  # results that are still to be worked out again
         self._recalled = False  # one of them is being worked out
+        self._cards: list[Notice] = []  # what was said about this file
         self._stop = [self.desk.store.listen(self._on_store), self.desk.jobs.listen(self._on_job)]
 
     def close(self) -> None:
@@ -70,6 +72,10 @@ class Reopening:
         for stop in self._stop:
             stop()
         self._stop = []
+        for card in self._cards:
+            if card in self.window.notices.cards:
+                card.dismiss()
+        self._cards = []
 
     # -- the steps
 
@@ -102,7 +108,8 @@ class Reopening:
     def _why_not(self, place: Place) -> str:
         """Why something is not opened, "" where it can be."""
         if not self.may(place.path):  # not even looked at
-            return tr("It lies outside the folder of the workspace, and nothing there was opened here before.")
+            words = "{path} lies outside the folder of the workspace, and nothing there was opened here before."
+            return tr(words, path=escaped(str(place.path)))
         return "" if place.path.exists() else tr("There is nothing at {path}.", path=escaped(str(place.path)))
 
     def _open_galleries(self) -> None:
@@ -200,8 +207,7 @@ class Reopening:
         def then(problem: str) -> None:
             if problem:
                 self.kept = replace(self.kept, vectors=(*self.kept.vectors, one))
-                title = tr("The vectors of {name} were not read", name=escaped(one.card.name))
-                self.desk.say(title, problem)
+                self._say(tr("The vectors of {name} were not read", name=escaped(one.card.name)), problem)
             self._import(rest)
 
         if why := self._why_not(one.place):
@@ -279,7 +285,7 @@ class Reopening:
         now = next((found for found in self.desk.workspace.models if found.path == one.place.path), None)
         if now is not None and now.sha256 != one.sha256:
             title = tr("{name} is another file than it was", name=escaped(one.place.path.name))
-            self.desk.say(title, tr("It has changed since the workspace was saved; its vectors are made anew."))
+            self._say(title, tr("It has changed since the workspace was saved; its vectors are made anew."))
 
     def _wait(self) -> None:
         """Vectors and scores are on their way; what sorts by them comes last."""
@@ -454,17 +460,23 @@ class Reopening:
         if self.lost:
             said = plural(self.lost, "{n} mark or selection", "{n} marks and selections")
             title = tr("{said} of pictures that are not in the gallery", said=said)
-            self.desk.say(title, tr("They stay in the workspace, for when the pictures are back."))
+            self._say(title, tr("They stay in the workspace, for when the pictures are back."))
         if self.found.newer:
             title = tr("{name} was made by a newer FaceLens", name=escaped(self.found.path.name))
             text = tr("It is shown as far as it is understood, and is not written over. Save it as another file.")
-            self.desk.say(title, text)
+            card = self._say(title, text, button=tr("Save workspace as…"))
+            card.acted.connect(self.window.keeping.save_as)
+
+    def _say(self, title: str, text: str, button: str = "") -> Notice:
+        """A notice about this file: it goes when another one is opened."""
+        card = self.window.notices.show(title, text, kind="info", button=button)
+        self._cards.append(card)
+        return card
 
     def _offer(self, title: str, why: str, locate: Callable[[Missing], None], one: Missing) -> None:
         text = why + " " + tr("Everything else is open; what belongs to it stays in the workspace.")
         words = tr("Locate folder…") if isinstance(one.what, Gallery) and not one.path.suffix else tr("Locate file…")
-        card = self.window.notices.show(title, text, kind="info", button=words)
-        card.acted.connect(lambda: locate(one))
+        self._say(title, text, button=words).acted.connect(lambda: locate(one))
 
     def locate_gallery(self, missing: Missing) -> None:
         """Ask where a gallery is now, and open it there with all that belongs to it."""

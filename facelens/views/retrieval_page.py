@@ -18,6 +18,7 @@ from facelens.images.faceset import FaceSet
 from facelens.images.protocol import Templates
 from facelens.session import listing
 from facelens.session.listing import Listing
+from facelens.views.controls import Combo
 from facelens.views.frame import Frame, split
 from facelens.views.tables import Cell, Column, ResultTable, difference_cell, measure_cell, reason_row
 from facelens.words import number, plural, tr
@@ -80,10 +81,10 @@ class RetrievalPage(QWidget):
         self.means.tapped.connect(self._on_mean)
         self.queries = ResultTable(tr("Queries, worst first"))
         self.queries.tapped.connect(self._on_query)
-        self.model = QComboBox()
+        self.model = Combo()
         self.model.setToolTip(tr("Whose queries are listed"))
         self.model.setAccessibleName(tr("Model of the queries"))
-        self.by = QComboBox()
+        self.by = Combo()
         self.by.setToolTip(tr("By which measure the worst comes first"))
         self.by.setAccessibleName(tr("Worst by"))
         for combo in (self.model, self.by):
@@ -187,7 +188,9 @@ class RetrievalPage(QWidget):
             cells += [measure_cell(one, taps=True) for one in found]
             if both:
                 paired = self.evaluation.paired_retrieval if self.evaluation is not None else None
-                cells.append(difference_cell(paired.measures.get(name) if paired is not None else None))
+                measure = paired.measures.get(name) if paired is not None else None
+                coming = self.evaluation is not None and not self.evaluation.complete
+                cells.append(difference_cell(measure, coming=coming))
             values = listing.query_values(self.sides[-1][2].queries, name)
             cells.append(
                 Cell(f"{int((values < 1).sum()):,}", taps=True)

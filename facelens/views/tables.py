@@ -44,6 +44,7 @@ MEASURED = 40  # rows that say how wide the columns are
 SPANS = 200  # rows that may hold a reason over several cells; longer tables have none
 PADDING = 8  # as in the headings, see the style sheet
 LEAST = 90  # px that a column of names keeps where there is little room
+MOST = 260  # px of a column of a file that is shown as it is
 ROLE = Qt.ItemDataRole
 Index = QModelIndex | QPersistentModelIndex
 
@@ -83,8 +84,15 @@ def measure_cell(measure: Measure, *, decimals: int = 4, taps: bool = False) -> 
     return Cell(shown, taps=taps, tip=tr("No interval: too few people, or none was asked for."))
 
 
-def difference_cell(measure: Measure | None, *, taps: bool = False, lower: bool = False) -> Cell:
-    """B minus A: always signed, coloured only where the interval excludes 0; `lower` is better where that is so."""
+def difference_cell(
+    measure: Measure | None, *, taps: bool = False, lower: bool = False, coming: bool = False
+) -> Cell:
+    """B minus A: always signed, coloured only where the interval excludes 0; `lower` is better where that is so.
+
+    `coming`: it is still being worked out, so that there is none yet means nothing.
+    """
+    if measure is None and coming:
+        return Cell(tr("to come"), colour="text3", tip=tr("Worked out when both models are done."))
     if measure is None:
         return Cell(tr("not paired"), why=True, tip=tr("The two models could not be compared case by case."))
     if not measure.defined:
@@ -248,9 +256,10 @@ class ResultTable(QTableView):
 
     tapped = Signal(int, int)  # row, column
 
-    def __init__(self, name: str, *, large: bool = False) -> None:
+    def __init__(self, name: str, *, large: bool = False, raw: bool = False) -> None:
+        """`raw` shows rows of a file as they are: a line each, and it scrolls rather than cut what they say."""
         super().__init__()
-        self.large = large
+        self.large, self.raw = large, raw
         self.px = 12 if large else 11
         self.tall = False  # whether words take two lines
         self.marked = -1  # the row of the current operating point
@@ -375,6 +384,11 @@ class ResultTable(QTableView):
         """
         columns, room = self.model_.columns, self.viewport().width()
         if not columns:
+            return
+        if self.raw:
+            needs = [min(need, MOST) for need in self._needs(self.px, tall=False)]
+            for j, need in enumerate(needs):
+                self.setColumnWidth(j, round(need + max(0.0, room - sum(needs)) / len(needs)))
             return
         shown = list(range(len(columns)))
         for px, tall in ((12 if self.large else 11, False), (11, False), (11, True)):

@@ -13,7 +13,16 @@ from facelens.analyses.measure import rate
 from facelens.analyses.plan import OWN, VARIANCE, EnsemblePlan
 from facelens.images.faceset import FaceSet, Labels
 from facelens.session.workspace import Workspace
-from facelens.views.controls import FlowLayout, add_heading, label, text_width, together, tool_button, vertical_rule
+from facelens.views.controls import (
+    Combo,
+    FlowLayout,
+    add_heading,
+    label,
+    text_width,
+    together,
+    tool_button,
+    vertical_rule,
+)
 from facelens.views.ensemble_form import EnsembleForm
 from facelens.words import plural, tr
 
@@ -127,7 +136,7 @@ class UncertaintyControls(QWidget):
         line.addWidget(right, 0, Qt.AlignmentFlag.AlignTop)
 
     def _combo(self, name: str, tip: str, slot: Callable[[], None]) -> QComboBox:
-        made = QComboBox()
+        made = Combo()
         made.setAccessibleName(name)
         made.setToolTip(tip)
         made.setFixedHeight(26)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QMenu, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QVBoxLayout, QWidget
 
 from facelens.analyses.measure import Measure, rate
 from facelens.figures import charts
 from facelens.session import listing
 from facelens.session.listing import Listing
 from facelens.session.workspace import Operating
-from facelens.views.controls import tool_button
+from facelens.views.controls import Combo, tool_button
 from facelens.views.frame import Frame, Places, offer_figure, split
 from facelens.views.plots import Axis, Band, Bars, Chart, Point, Series, Zone
 from facelens.views.points import ConfusableTable, PointsTable, SliceTable, SummaryTable, ThresholdBench
@@ -84,7 +84,7 @@ class VerificationPage(QWidget):
         self.scores.settled.connect(lambda t: self._on_threshold(t, True))
         self.scores.bin_picked.connect(self._on_bin)
         self.scores.brushed.connect(self._on_brush)
-        self.model = QComboBox()
+        self.model = Combo()
         self.model.setToolTip(tr("Whose scores are drawn; tables of one model follow"))
         self.model.setAccessibleName(tr("Model of the scores"))
         self.model.setFixedHeight(22)
@@ -147,7 +147,7 @@ class VerificationPage(QWidget):
     def _build(self) -> None:
         self.curves = split(Qt.Orientation.Horizontal, self.roc_frame, self.det_frame, sizes=(1, 1))
         self.rows = split(Qt.Orientation.Vertical, self.curves, self.scores_frame, self.places, sizes=ROWS)
-        self.slim = QComboBox()
+        self.slim = Combo()
         self.slim.addItems([tr("ROC"), tr("DET")])
         self.slim.setAccessibleName(tr("Curve"))
         self.slim.setToolTip(tr("Which of the two curves is shown; widen the page to see both"))

@@ -89,7 +89,8 @@ class Welcome(EmptyState):
             when = f"{datetime.fromtimestamp(one.when):%d %b, %H:%M}"
             self._add_row("history", tr("Go on where you stopped"), str(one.path), when)
         for entry in workspaces:
-            self._add_row("save", escaped(entry.name), entry.path, tr("workspace"))
+            faces = [plural(entry.faces, "{n} face", "{n} faces")] if entry.faces else []
+            self._add_row("save", escaped(entry.name), entry.path, " · ".join((tr("workspace"), *faces)))
         for entry in galleries:
             self._add_row("folder", escaped(entry.name), entry.path, plural(entry.faces, "{n} face", "{n} faces"))
 

@@ -263,3 +263,10 @@ def test_a_damaged_book_trusts_nothing(tmp_path: Path, damage: bytes) -> None:
     assert book.entries() == {} and not book("0" * 64)
     book.allow("0" * 64, "m.pt")
     assert ConsentBook(path)("0" * 64) and book.entries()["0" * 64]["name"] == "m.pt"
+
+
+def test_bytes_of_no_kind_are_not_called_a_pickle(tmp_path: Path) -> None:
+    path = tmp_path / "noise.onnx"
+    path.write_bytes(np.random.default_rng(0).integers(0, 256, 5000, dtype=np.uint8).tobytes())
+    with pytest.raises(InputError, match="its first bytes are of no kind of model file"):
+        open_model(path)

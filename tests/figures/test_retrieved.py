@@ -198,3 +198,12 @@ def test_listed_pairs_at_each_share_of_the_patches(subject: Subject) -> None:
     inside(figure)
     with pytest.raises(InputError, match="No pair"):
         reranking.draw_verified(replace(made, alphas=(), found=()), plan=PLAN, told=[])
+
+
+def test_names_in_a_table_are_not_cut_while_there_is_paper() -> None:
+    names = ("mobilefacenet-foamliu model", "mobilefacenet-foamliu model, second")
+    columns = [Column("model", 1.0, right=False), Column("alone", 0.9)]
+    figure = draw_table("Title", ["of whom"], Table(columns, [[name, "0.983"] for name in names], bold={1}), ["foot"])
+    assert set(names) <= {text.get_text() for text in figure.texts}
+    short = draw_table("Title", ["of whom"], Table(columns, [["old", "0.983"]]), ["foot"])
+    assert figure.get_figwidth() >= short.get_figwidth()

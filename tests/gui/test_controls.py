@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt
 from PySide6.QtWidgets import (
     QApplication,
+    QComboBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QScrollArea,
+    QStyleOptionComboBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -303,3 +305,22 @@ def test_headings_of_menus_are_seen_under_the_style_sheet(qapp: QApplication) ->
     assert [one.text() for one in said] == ["Rates", "Templates"] and all(one.height() >= 14 for one in said)
     assert [action.text() for action in menu.actions()] == ["Rates", "1e-2", "", "Templates", "the mean"]
     menu.close()
+
+
+def test_a_choice_is_cut_in_the_middle_where_there_is_no_room(qtbot) -> None:
+    from facelens.views.control_row import WIDEST, Choice
+
+    def shown(combo: QComboBox) -> str:
+        option = QStyleOptionComboBox()
+        combo.initStyleOption(option)
+        return option.currentText
+
+    combo = Choice("Model", "")
+    qtbot.addWidget(combo)
+    combo.ensurePolished()
+    for text in ("7 × 7", "exact", "100", "none", "all pairs, 874 identities", "ROC", "illimitable"):
+        combo.fill([(0, text)], 0)
+        assert shown(combo) == text, "as wide as its words"
+    combo.fill([(0, "mobilefacenet-foamliu model, second version")], 0)
+    assert combo.width() == WIDEST
+    assert "…" in shown(combo) and shown(combo).startswith("mob") and shown(combo).endswith("ersion")

@@ -548,6 +548,30 @@ def test_a_long_line_of_the_log_is_read_without_pushing(panel: Callable, until: 
         restore()
 
 
+def test_the_log_follows_its_end_when_it_gets_narrow(panel: Callable, until: Callable, pump: Callable) -> None:
+    restore = log.install()
+    try:
+        dock = panel(LogDock)
+        dock.resize(600, 300)
+        say = logging.getLogger("facelens.x").info
+        for i in range(9):
+            say("line %d of a log that has not many words yet", i)
+        until(lambda: "line 8" in dock.lines.toPlainText())
+        dock.resize(220, 120)
+        pump()
+        bar = dock.lines.verticalScrollBar()
+        assert bar.maximum() > 0 and bar.value() == bar.maximum(), "the last line stays in sight"
+        say("the end")
+        until(lambda: "the end" in dock.lines.toPlainText())
+        assert bar.value() == bar.maximum()
+        bar.setValue(0)
+        dock.resize(200, 110)
+        pump()
+        assert bar.value() == 0, "who reads further up is left there"
+    finally:
+        restore()
+
+
 def test_the_log_hides_paths_and_markup(panel: Callable, until: Callable) -> None:
     restore = log.install()
     try:

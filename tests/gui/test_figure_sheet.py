@@ -177,6 +177,9 @@ def test_the_chart_that_was_clicked_is_the_one_that_is_copied(
     sheet = opened(evaluated, settle, pump)
     assert sheet.name == "det" and len(sheet.chosen) > 1, "it is shown first, all are written"
     sheet.reject()
+    page.controls.part.button("identification").click()
+    page.controls.protocol.setFocus()
+    assert page.figure_name() == "cmc", "of the kind of test that is in front"
 
 
 def test_the_listed_pairs_are_copied(evaluated: MainWindow, settle: Callable, pump: Callable) -> None:

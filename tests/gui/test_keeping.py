@@ -268,10 +268,27 @@ def test_a_stranger_s_file_opens_nothing_elsewhere(
     settle(window)
     until(lambda: not window.keeping.reopening.under_way)
     assert window.store.workspace.faces is None and card_titles(window) == ["The gallery faces was not opened"]
+    [card] = window.notices.cards
+    assert card.accessibleDescription().startswith(f"{project / 'faces'} lies outside"), "it says where"
     assert not [one for one in looked if one.startswith(str(project))]
     assert window.stage.word == "doctor" and not given, "foreign bytes are not for Qt"
     window.keeping.save()
     assert archive.read(path).galleries and not shelf.known(project / "faces"), "what is only kept was not open here"
+    window.keeping.save_to(path.with_name("copy.facelens"))
+    for again in (path, path.with_name("copy.facelens")):
+        window.keeping.open(again)
+        settle(window)
+        until(lambda: not window.keeping.reopening.under_way)
+        assert window.store.workspace.faces is None, "that it was saved here does not mean that it was open here"
+    assert card_titles(window) == ["The gallery faces was not opened"]
+    assert not [one for one in looked if one.startswith(str(project))]
+    window.notices.show("Something else")
+    other = path.with_name("other.facelens")
+    other.write_text(json.dumps(archive.document(archive.Archive(), path.parent)))
+    window.keeping.open(other)
+    settle(window)
+    until(lambda: not window.keeping.reopening.under_way)
+    assert card_titles(window) == ["Something else"], "what was said of a file goes with it"
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(browsing: MainWindow, settle: Callable, tmp_path: Path) -> None:
@@ -307,6 +324,13 @@ def test_a_newer_file_is_read_only(
     assert path.read_bytes() == content and archive.read(tmp_path / "mine.facelens").schema == archive.SCHEMA
     assert browsing.windowTitle() == "mine — FaceLens"
 
+    browsing.keeping.open(path)
+    settle(browsing)
+    until(lambda: not browsing.keeping.reopening.under_way)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "other.facelens"), ""))
+    browsing.notices.cards[-1].button.click()
+    assert browsing.windowTitle() == "other — FaceLens", "the notice has the button it speaks of"
+
 
 def test_work_that_was_never_saved_is_offered(
     open_window: Callable, tiny_faces: Path, settle: Callable, until: Callable, close: Callable
@@ -341,6 +365,23 @@ def test_after_a_crash_it_is_said(window: MainWindow, tmp_path: Path, settle: Ca
     settle(window)
     until(lambda: not window.keeping.reopening.under_way)
     assert window.keeping.reopening is not None and not session.path.exists()
+
+
+def test_work_that_one_has_gone_on_with_is_offered_no_longer(
+    window: MainWindow, tmp_path: Path, settle: Callable, until: Callable
+) -> None:
+    path = tmp_path / "work.facelens"
+    archive.write(archive.Archive(), path)
+    session = shelf.Session()
+    session.works_on(path)
+    session._held.close()  # as if the process were gone
+    window.keeping.offer()
+    [card] = window.notices.cards
+    assert card.accessibleDescription().startswith("work.facelens was kept as it was at"), "it says which"
+    window.keeping.open(path)
+    settle(window)
+    until(lambda: not window.keeping.reopening.under_way)
+    assert not window.notices.cards
 
 
 def test_another_gallery_leaves_the_file_alone(

@@ -93,6 +93,15 @@ def test_clashes_are_told_and_can_be_taken(browsing: MainWindow, sheet: KeySheet
     assert "(Ctrl+O)" in browsing.panel("gallery").welcome.first.toolTip()
 
 
+def test_the_field_is_left_by_esc_and_the_sheet_says_what_a_click_does(browsing: MainWindow, sheet: KeySheet) -> None:
+    assert sheet.told.isVisible() and "Click a key" in sheet.told.text()
+    press(sheet, "mark.flag", "F9")
+    assert sheet.editor.isVisible() and not sheet.told.isVisible()
+    QTest.keyClick(sheet.line, Qt.Key.Key_Escape)
+    assert sheet.isVisible() and not sheet.editor.isVisible() and sheet.told.isVisible()
+    assert browsing.desk.settings.keys == {} and browsing.key_of("mark.flag") == "P"
+
+
 def test_keys_are_there_again_in_a_new_window(open_window: Callable[..., MainWindow]) -> None:
     window = open_window(Settings(theme="dark", keys={"palette.open": ("F2",)}))
     assert window.key_of("palette.open") == "F2" and "(F2)" in window.find_button.toolTip()

@@ -981,3 +981,16 @@ def test_imported_vectors_are_kept_come_back_and_can_be_deleted(
     embedded.act("vectors.delete")
     assert "Delete the vectors of mine" in asked[0] and not folder.exists()  # type: ignore[operator]
     assert "mine" not in embedded.store.workspace.model_names
+
+
+def test_evaluating_by_its_key_begins_once(embedded: MainWindow, settle: Callable) -> None:
+    """The page begins by itself when it is shown; the command does not stop that to begin again."""
+    from facelens.session.jobs import State
+    from facelens.session.questions import EVALUATE
+
+    embedded.act("evaluate.run")
+    settle(embedded)
+    assert [job.state for job in embedded.desk.jobs.jobs if job.request.slot == EVALUATE] == [State.DONE]
+    embedded.act("evaluate.run")
+    settle(embedded)
+    assert len([job for job in embedded.desk.jobs.jobs if job.request.slot == EVALUATE]) == 2, "asked again, run again"

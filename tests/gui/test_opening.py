@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QDialogButtonBox
+from PySide6.QtWidgets import QDialogButtonBox, QLabel
 
 from facelens.resources import sample_data, sample_models
 from facelens.session.settings import Recent, Settings
@@ -305,3 +305,32 @@ def test_whatever_lies_there_is_taken_for_what_it_is(
     settle(browsing)
     [card] = browsing.notices.cards
     assert card.accessibleName().rstrip(".") == said
+
+
+def test_a_preview_of_many_columns_scrolls_and_shows_what_they_say(
+    window: MainWindow, tmp_path: Path, settle: Callable
+) -> None:
+    from facelens.images.readers.manifest import preview
+    from facelens.views.controls import text_width
+
+    measures = [f"measure {i}" for i in range(30)]
+    said = ("a long story; of many words", *("0.123456789",) * 30)
+    rows = [",".join((f"Arnold_Schwarzenegger_{i:04}.jpg", f"x{i}.jpg", *said)) for i in range(5)]
+    table = tmp_path / "wide.csv"
+    table.write_text("\n".join((",".join(("crop", "original", "remark", *measures)), *rows)))
+    dialog = ImportPreview(preview(table), "Two columns hold picture names.", lambda _: None, window)
+    dialog.show()
+    settle(window)
+    shown = dialog.table
+    assert shown.columnWidth(0) >= text_width("Arnold_Schwarzenegger_0001.jpg", shown.px), "names are not cut"
+    assert not shown.tall and shown.horizontalScrollBar().maximum() > 0, "a line a row; it scrolls instead"
+    assert shown.cell(0, 2).tip == "a long story; of many words"
+    dialog.reject()
+
+
+def test_a_recent_workspace_says_how_many_faces_it_has(open_window: Callable) -> None:
+    known = (Recent("/x/lfw.facelens", "lfw", 2610), Recent("/x/empty.facelens", "empty", 0))
+    window = open_window(Settings(theme="dark", workspaces=known))
+    rows = window.panel("gallery").welcome.recent
+    said = [rows.itemAt(i).widget().findChild(QLabel).text() for i in (1, 2)]
+    assert said == ["workspace · 2,610 faces", "workspace"]

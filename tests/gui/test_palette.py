@@ -162,3 +162,15 @@ def test_people_and_pictures_show_a_face(browsing: MainWindow) -> None:
     assert faces.identity.name(who.row) == "Bo_Chen"
     picture = next(e for e in entries("02.png", browsing.store.workspace, lambda id: "") if e.kind == "picture")
     assert int(faces.ids[picture.row]) == picture.target
+
+
+def test_a_switch_says_how_it_stands(browsing: MainWindow) -> None:
+    for state in ("off", "on", "off"):
+        browsing.act("palette.open")
+        browsing.palette_card.line.setText("blur faces in")
+        [line, *_] = browsing.palette_card.list.lines
+        assert line.of.target == "figure.blur" and line.of.state == state and line.spoken.endswith(f", {state}")
+        browsing.palette_card.grab()
+        press(Qt.Key.Key_Return)
+    assert browsing.desk.settings.blur
+    browsing.act("figure.blur")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from facelens.session import log
@@ -13,6 +13,17 @@ from facelens.views import theme
 from facelens.views.bridge import Bridge
 from facelens.views.panel import Desk, Panel
 from facelens.words import tr
+
+
+class _Lines(QPlainTextEdit):
+    """Where the last line is seen it stays in sight when there is less room; else new lines would come out of it."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        bar = self.verticalScrollBar()
+        at_end = bar.value() >= bar.maximum()
+        super().resizeEvent(event)
+        if at_end:
+            bar.setValue(bar.maximum())
 
 
 class LogDock(Panel):
@@ -23,7 +34,7 @@ class LogDock(Panel):
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
-        self.lines = QPlainTextEdit()
+        self.lines = _Lines()
         self.lines.setObjectName("mono")
         self.lines.setProperty("bare", True)  # it fills its place: no box in a box
         self.lines.setReadOnly(True)

@@ -434,6 +434,10 @@ class EvaluationPanel(Panel):
             parts += [(self.retrieval.query_frame, "queries"), (self.retrieval, "retrieval")]
         return [*parts, (self.errors, "errors")]
 
+    def figure_name(self) -> str:
+        """Where no part has the keyboard, the first of the kind of test that is in front."""
+        return super().figure_name() or ("roc", "cmc", "retrieval")[self.parts.currentIndex()]
+
     def figure_view(self) -> View:
         view = self.verification.view
         found = self.retrieval if self.parts.currentIndex() == 2 else None

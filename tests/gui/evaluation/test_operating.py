@@ -124,3 +124,18 @@ def test_a_far_is_added_and_taken_out(both: EvaluationPanel) -> None:
     [out] = [action for action in menu.actions() if action.text() == "Take out 1e-5"]
     out.trigger()
     assert desk.workspace.plan.fars == (0.2, 0.1, 0.05, 0.01)
+
+
+def test_differences_that_are_on_their_way_are_not_called_impossible(both: EvaluationPanel) -> None:
+    from dataclasses import replace
+
+    page_, view = both.verification, both.verification.points.view
+    bare = replace(view.evaluation, paired=None, paired_search=None, paired_retrieval=None)
+    for whole, said in ((False, "to come"), (True, "not paired")):
+        view_now = replace(view, evaluation=replace(bare, complete=whole))
+        page_.points.show_view(view_now)
+        page_.summary.show_view(view_now)
+        assert page_.points.text(0, 3) == said and page_.points.cell(0, 3).why is whole
+        assert page_.summary.text(0, 3) == said
+    page_.points.show_view(view)
+    page_.summary.show_view(view)
