@@ -831,6 +831,7 @@ def test_ways_of_feeding_are_tried_and_the_better_one_goes_into_the_card(
     assert page(embedded).figure_view() == made, "the pair is that of the trial"
     shown.export.click()
     [sheet] = embedded.findChildren(FigureSheet)
+    sheet._later.stop()
     sheet._preview()
     settle(embedded)
     assert (sheet.word, sheet.name, sheet.chosen) == ("models", "feeding", ("feeding",)) and sheet.size_mm is not None
