@@ -84,9 +84,7 @@ def measure_cell(measure: Measure, *, decimals: int = 4, taps: bool = False) -> 
     return Cell(shown, taps=taps, tip=tr("No interval: too few people, or none was asked for."))
 
 
-def difference_cell(
-    measure: Measure | None, *, taps: bool = False, lower: bool = False, coming: bool = False
-) -> Cell:
+def difference_cell(measure: Measure | None, *, taps: bool = False, lower: bool = False, coming: bool = False) -> Cell:
     """B minus A: always signed, coloured only where the interval excludes 0; `lower` is better where that is so.
 
     `coming`: it is still being worked out, so that there is none yet means nothing.
