@@ -122,6 +122,7 @@ def spaces(
         words = "{n} face is left out: nobody knows who it is.", "{n} faces are left out: nobody knows who they are."
         notes.append(plural(unknown, *words))
         rows, identity = rows[identity >= 0], identity[identity >= 0]
+    _nobody_left(rows, tr("Say who some of the faces are, or open a gallery that says it."))
     maps: dict[str, mapping.Map] = {}
     ways = {"backward": (new, old), "forward": (old, new)}  # from whose space into whose
     for direction, file in plan.files:
@@ -143,6 +144,7 @@ def spaces(
             worth[one] = max((check.order for check in fit.checks), default=(0.0, 0.0))
     else:
         shown = ~fits
+    _nobody_left(rows[shown], tr("Transforms were fitted on all people. Fit them on fewer, or on another gallery."))
     ids = faces.ids[rows[shown]]
     tick(2, 3, tr("Reading vectors"))
     vectors = {name: features[name].unit(ids)[0] for name in models}
@@ -162,6 +164,11 @@ def spaces(
         fitted_people=people,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _nobody_left(rows: NDArray[np.intp], hint: str) -> None:
+    if not len(rows):
+        raise InputError(tr("No face is left by which models could be compared."), hint=hint)
 
 
 def compared(

@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QBrush,
     QFont,
     QResizeEvent,
+    QShowEvent,
     QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
@@ -54,6 +55,7 @@ class GuideText(QTextBrowser):
         self.anchorClicked.connect(self._on_link)
         self.page = ""
         self.zoom = 1.0
+        self._worn: theme.Theme | None = None  # what the page is dressed in
         self._heads: dict[str, int] = {}  # block numbers of the headings, by anchor
         theme.themes.changed.connect(self._on_theme)
 
@@ -122,11 +124,17 @@ class GuideText(QTextBrowser):
         return font
 
     def _on_theme(self) -> None:
-        if self.page:
+        if self.page and self.isVisible():
+            self.show_page(self.page)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.page and self._worn != theme.current():
             self.show_page(self.page)
 
     def _dress(self) -> None:
-        now, document = theme.current(), self.document()
+        self._worn = now = theme.current()
+        document = self.document()
         document.setDocumentMargin(0)
         frame = document.rootFrame().frameFormat()
         frame.setMargin(0)
@@ -135,6 +143,8 @@ class GuideText(QTextBrowser):
         frame.setTopMargin(22 * self.zoom)
         frame.setBottomMargin(40 * self.zoom)
         document.rootFrame().setFrameFormat(frame)
+        whole = QTextCursor(document)
+        whole.beginEditBlock()  # it is laid out once, not after every word
         codes: list[tuple[int, int]] = []
         block = document.begin()
         while block.isValid():
@@ -155,6 +165,7 @@ class GuideText(QTextBrowser):
                 self._dress_table(child)
         for first, last in reversed(codes):  # from below: a frame moves all that follows
             self._box(first, last, now)
+        whole.endEditBlock()
         self._heads = self._found_heads()
         self._fit()
 

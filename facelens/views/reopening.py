@@ -341,16 +341,19 @@ class Reopening:
         if not self._whole:
             self._put(**{slot: name for slot, name in wanted.items() if not getattr(now, slot)})
         else:
-            self._put(**{slot: wanted.get(slot, "") for slot in SLOTS if wanted or slot != "model"})
+            said = {slot: wanted.get(slot, "") for slot in SLOTS if wanted or slot != "model"}
             if now.faces is not None:
                 # A query of a set that is not there may be called like a face of the gallery.
                 query = archive.query_of(self.found, now) if self.kept.queries is None else None
-                self._put(**self._plans(), query=query)
+                said |= {**self._plans(), "query": query}
+            said |= self._draft()
+            own = {name for step in now.history.steps[: now.history.done] for name, _ in step.moves}  # by hand
+            self._put(**{name: value for name, value in said.items() if name not in own})
+            if now.faces is not None and "arrangement" not in own:
                 self.arrangement = self.found.fields.get("arrangement")
                 self._arrange()
                 if self.arrangement is not None and by_variance(self.arrangement):
                     self.window.commands.assessing.run(line=False)  # whose column it waits for
-            self._put(**self._draft())
             self.window.take_layout(self.found.layout)
         self._tell()
         self._done(self)

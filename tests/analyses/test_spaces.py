@@ -179,3 +179,14 @@ def test_fitted_transforms_are_kept(world: Made, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(fitting, "copies", lambda *a, **k: pytest.fail("fitted again"))
     again = spaces(faces, plan, features=features, folder=tmp_path)
     assert np.allclose(first.mapped["backward"], again.mapped["backward"], atol=1e-6)
+
+
+def test_nobody_is_left(world: Made) -> None:
+    faces, features = world
+    strangers = replace(faces, identity=Labels.of([""] * len(faces)))
+    with pytest.raises(InputError, match="No face is left") as told:
+        spaces(strangers, PLAN, features=features)
+    assert told.value.hint.startswith("Say who")
+    with pytest.raises(InputError) as told:
+        spaces(faces, replace(PLAN, new="apart"), features=features, fitting=faces.ids)
+    assert "fit" in told.value.message + told.value.hint

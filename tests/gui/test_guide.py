@@ -216,8 +216,20 @@ def test_it_wears_the_theme(book: GuideWindow, qapp: QApplication) -> None:
     try:
         theme.apply(qapp, "light")
         assert inks() <= allowed(theme.LIGHT)
+        book.hide()
+        theme.apply(qapp, "dark")
+        assert inks() <= allowed(theme.LIGHT), "nobody waits for a page that is not seen"
+        book.show()
+        assert inks() <= allowed(theme.DARK)
     finally:
         theme.apply(qapp, "dark")
+
+
+def test_a_page_is_laid_out_once(book: GuideWindow) -> None:
+    laid: list[object] = []
+    book.text.document().documentLayout().documentSizeChanged.connect(laid.append)
+    book.show_page("figures")
+    assert len(laid) < 20, "not after every word"
 
 
 def test_a_changed_key_is_in_the_page_at_once(browsing: MainWindow, pump: Callable) -> None:

@@ -117,6 +117,31 @@ def test_stop_today_and_go_on_tomorrow(
     assert archive.same(archive.read(path), before)
 
 
+def test_what_is_done_while_it_opens_stays(
+    open_window: Callable, project: Path, tmp_path: Path, settle: Callable, until: Callable, close: Callable
+) -> None:
+    first = open_window()
+    work_on(first, project, settle)
+    saved = first.store.workspace
+    path = tmp_path / "later.facelens"
+    first.keeping.save_to(path)
+    until(path.exists)
+    close(first)
+    window = open_window()
+    window.keeping.open(path)
+    until(lambda: window.store.workspace.faces is not None and window.store.workspace.annotations.tags)
+    assert window.keeping.reopening.under_way
+    faces = window.store.workspace.faces
+    window.store.update(query=int(faces.ids[-1]))
+    window.store.update(arrangement=Arrangement(sort="identity", descending=True))
+    settle(window)
+    until(lambda: not window.keeping.reopening.under_way)
+    now = window.store.workspace
+    assert now.query == faces.ids[-1] and now.arrangement.sort == "identity" and now.arrangement.descending
+    assert now.operating == saved.operating, "all else is as the file says"
+    assert len(now.history.steps) == 2
+
+
 def test_results_come_back_by_what_was_asked(
     open_window: Callable, project: Path, settle: Callable, until: Callable, close: Callable
 ) -> None:
