@@ -134,7 +134,7 @@ class Monkey:
         self.tricks: list[tuple[int, Callable[[], str]]] = [
             (30, self.click), (12, self.drag), (12, self.hover), (8, self.wheel), (3, self.double), (3, self.menu),
             (25, self.key), (6, self.type), (18, self.act), (8, self.page), (2, self.palette), (2, self.size),
-            (2, self.dock), (2, self.tip), (1, self.open), (3, self.arrange), (1, self.name),
+            (2, self.dock), (2, self.tip), (1, self.open), (1, self.arrange), (1, self.name),
         ]  # fmt: skip
 
     # -- waiting
@@ -481,7 +481,7 @@ class Monkey:
         for _ in range(3):
             self.pump()
             gc.collect()
-        self._pulse = time.thread_time()  # that was not the window's work
+            self._pulse = time.thread_time()  # that was not the window's work
         alive = [one for one in Shiboken.getAllValidWrappers() if isinstance(one, (Panel, QDialog))]
         shown = {id(one) for one in (*self.window.findChildren(Panel),)}
         loose = [type(one).__name__ for one in alive if isinstance(one, Panel) and id(one) not in shown]
