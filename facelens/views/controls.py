@@ -42,6 +42,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionComboBox,
+    QStylePainter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -506,16 +507,24 @@ class Header(QWidget):
 class Combo(QComboBox):
     """A choice whose words, where there is too little room, are cut in the middle: their ends tell models apart."""
 
-    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
-        super().initStyleOption(option)
-        style = self.style()
+    def paintEvent(self, event: QPaintEvent) -> None:
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        option.currentText = self.shown_text(option)  # type: ignore[attr-defined]
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def shown_text(self, option: QStyleOptionComboBox) -> str:
+        """The current text, as much of it as there is room for."""
         part = QStyle.SubControl.SC_ComboBoxEditField
-        room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width()
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width()
         text, measures = self.currentText(), self.fontMetrics()
-        if not option.currentIcon.isNull():
+        if not self.itemIcon(self.currentIndex()).isNull():
             room -= self.iconSize().width() + 4
-        if measures.horizontalAdvance(text) > room + 1:  # widths are rounded
-            option.currentText = measures.elidedText(text, Qt.TextElideMode.ElideMiddle, max(room, 0))
+        if measures.horizontalAdvance(text) <= room + 1:  # widths are rounded
+            return text
+        return measures.elidedText(text, Qt.TextElideMode.ElideMiddle, max(room, 0))
 
 
 class Elided(QLabel):

@@ -672,7 +672,19 @@ class MainWindow(QMainWindow):
             panel.dress(dock.header)  # type: ignore[attr-defined]
             self._open_at_foot(dock)
             return
-        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+        right = Qt.DockWidgetArea.RightDockWidgetArea
+        there = [
+            one
+            for one in self.findChildren(Dock)
+            if one.objectName().startswith("beside-") and self.dockWidgetArea(one) == right
+            if one.isVisible() and not one.isFloating()
+        ]
+        self.addDockWidget(right, dock)
+        if there:  # two would leave the stage no room: they share a place, until one is drawn out of it
+            self.tabifyDockWidget(there[-1], dock)
+            dock.show()
+            dock.raise_()
+            return
         self.splitDockWidget(dock, self.docks["inspector"], Qt.Orientation.Horizontal)
         dock.show()
         self.resizeDocks([dock, self.docks["inspector"]], [420, 240], Qt.Orientation.Horizontal)

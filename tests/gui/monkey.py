@@ -16,6 +16,7 @@ import gc
 import json
 import os
 import random
+import shutil
 import sys
 import threading
 import time
@@ -108,6 +109,7 @@ class Monkey:
         self.full: collections.Counter[str] = collections.Counter()  # steps on each page with vectors to show
         self.watch = Watch()
         self.watch.start()
+        self._pulse = time.thread_time()
         self.worst = 0.0
         self.written = 0
         self.at = self.empty = 0
@@ -127,10 +129,12 @@ class Monkey:
         self.window.activateWindow()
         self._popups = QTimer(timeout=self._on_popup, interval=40)  # a button with a menu waits until it is closed
         self._popups.start()
+        self._beat = QTimer(timeout=self._on_beat, interval=0)
+        self._beat.start()
         self.tricks: list[tuple[int, Callable[[], str]]] = [
             (30, self.click), (12, self.drag), (12, self.hover), (8, self.wheel), (3, self.double), (3, self.menu),
             (25, self.key), (6, self.type), (18, self.act), (8, self.page), (2, self.palette), (2, self.size),
-            (2, self.dock), (2, self.tip), (1, self.open), (3, self.arrange), (1, self.name),
+            (2, self.dock), (2, self.tip), (1, self.open), (1, self.arrange), (1, self.name),
         ]  # fmt: skip
 
     # -- waiting
@@ -179,9 +183,11 @@ class Monkey:
 
     def step(self) -> None:
         trick = self.rng.choices([t for _, t in self.tricks], [w for w, _ in self.tricks])[0]
-        self.timed(trick.__name__, trick)
+        self.done.append(trick.__name__)
+        said = trick()
+        self.done[-1] += f" {said}"
         for _ in range(self.rng.choice((1, 1, 1, 3))):
-            self.timed("events after " + self.done[-1], self.pump, quiet=True)
+            self.pump()
         self.tidy()
         self.at += 1
         if self.window.store.workspace.features:
@@ -192,17 +198,18 @@ class Monkey:
         if self.empty == EMPTY:
             self.bring_back()
 
-    def timed(self, what: str, call: Callable[[], object], *, quiet: bool = False) -> None:
-        """How long the window's thread works on it; waiting for others does not count."""
-        self.watch.begin()
-        begun = time.thread_time()
-        said = call()
-        took = time.thread_time() - begun
-        if not quiet:
-            self.done.append(f"{what} {said}")
+    def _on_beat(self) -> None:
+        """Once in every round of the event loop: how long its own thread has worked since the last one.
+
+        So long nobody was heard. Waiting for others does not count, but what several hands do in a row does, unless
+        they let the window take a breath.
+        """
+        took = time.thread_time() - self._pulse
         self.worst = max(self.worst, took)
         if took > STALL:
-            self.stalls.append((round(took, 3), self.at, what if quiet else self.done[-1], self.watch.where()))
+            self.stalls.append((round(took, 3), self.at, self.done[-1] if self.done else "", self.watch.where()))
+        self.watch.begin()
+        self._pulse = time.thread_time()
 
     def _on_popup(self) -> None:
         """Menus are used or left."""
@@ -334,6 +341,7 @@ class Monkey:
         for letter in text:
             if isValid(line):
                 QTest.keyClicks(line, letter)
+                self.pump()
         if isValid(line) and self.rng.random() < 0.5:
             QTest.keyClick(line, Qt.Key.Key_Return)
         return f"{text!r} into {name}"
@@ -354,6 +362,7 @@ class Monkey:
         word = self.rng.choice([cls.word for cls in PANELS])
         self.window.stage.show_page(word)
         if self.rng.random() < 0.15:
+            self.pump()
             self.window.open_beside(self.rng.choice([cls.word for cls in PANELS]))
             return f"{word}, another beside"
         return word
@@ -432,7 +441,9 @@ class Monkey:
         """All that there was to look at; most steps should be done on something."""
         for dialog in [w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog)]:
             dialog.close()
-        self.window.keeping.open(self.room / "full.facelens")
+        again = self.room / "again.facelens"  # what is done next is saved there by itself
+        shutil.copy(self.room / "full.facelens", again)
+        self.window.keeping.open(again)
         self.rest()
         self.done.append("the saved workspace is brought back")
         self.empty = 0
@@ -470,6 +481,7 @@ class Monkey:
         for _ in range(3):
             self.pump()
             gc.collect()
+            self._pulse = time.thread_time()  # that was not the window's work
         alive = [one for one in Shiboken.getAllValidWrappers() if isinstance(one, (Panel, QDialog))]
         shown = {id(one) for one in (*self.window.findChildren(Panel),)}
         loose = [type(one).__name__ for one in alive if isinstance(one, Panel) and id(one) not in shown]
@@ -510,7 +522,7 @@ def main() -> None:
     told: dict[str, object] = {}
     try:
         told["pages"] = monkey.prepare()
-        monkey.worst, leaked = 0.0, []
+        monkey.worst, monkey.stalls, leaked = 0.0, [], []
         begun = time.monotonic()
         for number in range(int(steps)):
             monkey.step()

@@ -195,6 +195,26 @@ def test_a_page_opens_beside_and_dies_when_closed(browsing: MainWindow, pump: Ca
     browsing.act("select.all")
 
 
+def test_pages_beside_share_a_place(browsing: MainWindow, pump: Callable, settle: Callable) -> None:
+    browsing.resize(1440, 900)
+    pump()
+    before = browsing.stage.width()
+    docks = []
+    for word in ("doctor", "evaluation", "upgrade"):
+        browsing.open_beside(word)
+        settle(browsing)
+        docks.append(browsing.findChild(Dock, f"beside-{word}"))
+        assert [one for one in docks if not one.widget().visibleRegion().isEmpty()] == docks[-1:], "the newest is seen"
+    assert browsing.stage.width() >= min(before, 560) and browsing.width() == 1440
+    browsing.open_beside("doctor")
+    settle(browsing)
+    assert not docks[0].widget().visibleRegion().isEmpty() and docks[2].widget().visibleRegion().isEmpty()
+    for dock in docks:
+        dock.close()
+    pump()
+    assert not [one for one in browsing.findChildren(Dock) if one.objectName().startswith("beside-")]
+
+
 def test_layouts_with_a_page_beside_survive_a_restart(
     open_window: Callable, tiny_faces: Path, settle: Callable, close: Callable
 ) -> None:
