@@ -666,17 +666,12 @@ class MainWindow(QMainWindow):
             return
         cls = next(cls for cls in PANELS if cls.word == word)
         panel = cls(self.desk)
-        dock = Dock(tr(cls.title), name, content=panel, parent=self)
+        dock = Dock(tr(cls.title), name, content=panel)
         dock.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dock.hide()
         if word in AT_THE_FOOT:
             panel.dress(dock.header)  # type: ignore[attr-defined]
-        # Making a page and showing it each take their time: between them the window hears what is asked of it.
-        place = self._open_at_foot if word in AT_THE_FOOT else self._open_at_right
-        QTimer.singleShot(0, dock, lambda: place(dock))
-
-    def _open_at_right(self, dock: Dock) -> None:
-        """Between stage and inspector; two would leave the stage no room, so they share a place."""
+            self._open_at_foot(dock)
+            return
         right = Qt.DockWidgetArea.RightDockWidgetArea
         there = [
             one
@@ -685,7 +680,7 @@ class MainWindow(QMainWindow):
             if one.isVisible() and not one.isFloating()
         ]
         self.addDockWidget(right, dock)
-        if there:
+        if there:  # two would leave the stage no room: they share a place, until one is drawn out of it
             self.tabifyDockWidget(there[-1], dock)
             dock.show()
             dock.raise_()

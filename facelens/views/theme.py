@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication, QDialog, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from facelens.figures import hues
@@ -114,19 +114,16 @@ def current() -> Theme:
     return themes.theme
 
 
-def apply(app: QApplication, scheme: Scheme = "system", *, by_and_by: bool = False) -> Theme:
-    """Dress the whole application; "system" follows the desktop from now on.
-
-    `by_and_by`: the frame at once, pages and dialogs one after the other, so that the window hears what is asked of it.
-    """
+def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
+    """Dress the whole application; "system" follows the desktop from now on."""
     themes.follow(app)
     themes.scheme = scheme
     wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
     app.styleHints().setColorScheme(wanted)
-    return _wear(app, scheme, by_and_by=by_and_by)
+    return _wear(app, scheme)
 
 
-def _wear(app: QApplication, scheme: Scheme, *, by_and_by: bool = False) -> Theme:
+def _wear(app: QApplication, scheme: Scheme) -> Theme:
     # A desktop that does not say gets the dark theme: pictures read better in a dark room.
     light = scheme == "light" or (scheme == "system" and app.styleHints().colorScheme() == Qt.ColorScheme.Light)
     theme = LIGHT if light else DARK
@@ -139,47 +136,16 @@ def _wear(app: QApplication, scheme: Scheme, *, by_and_by: bool = False) -> Them
     app.setStyleSheet(style_sheet(theme))
     app.setPalette(palette(theme))
     app.setFont(font(12))
-    pages = _outermost([one for one in tuple(themes.pages) if isValid(one) and (by_and_by or not one.isVisible())])
-    if by_and_by:
-        pages += [one for one in app.topLevelWidgets() if isinstance(one, QDialog)]
-    put_off = [one for page in pages for one in _put_off(page)]
+    hidden = [one for page in tuple(themes.pages) if isValid(page) and not page.isVisible() for one in _put_off(page)]
     app.setStyle("Fusion")
-    for one in put_off:
+    for one in hidden:
         one.setAttribute(OWN_STYLE, False)
     themes.changed.emit(theme)
-    _dress_next([weakref.ref(page) for page in pages if page.isVisible()])
     return theme
 
 
-def _outermost(pages: list[QWidget]) -> list[QWidget]:
-    """What lies in them goes with them."""
-    known = {id(page) for page in pages}
-
-    def inside(page: QWidget) -> bool:
-        outer = page.parentWidget()
-        while outer is not None and id(outer) not in known:
-            outer = outer.parentWidget()
-        return outer is not None
-
-    return [page for page in pages if not inside(page)]
-
-
-def _dress_next(pages: list[weakref.ref[QWidget]]) -> None:
-    """The first of them in the next round of the event loop, the others after it."""
-
-    def go() -> None:
-        page = pages.pop(0)()
-        if page is not None and isValid(page):
-            dress(page)
-        _dress_next(pages)
-
-    if pages:
-        QTimer.singleShot(0, themes, go)
-
-
 # A new style dresses what is marked as dressed before, and tells it to what has no style of its own; so whatever lies
-# on pages that nobody sees is marked otherwise until one does, or until it is its turn. Pages have nine tenths of all
-# widgets.
+# on pages that nobody sees is marked otherwise until one does. Ten pages have nine tenths of all widgets.
 DRESSED, OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
 

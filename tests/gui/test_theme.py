@@ -12,7 +12,6 @@ from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
-    QDialog,
     QDialogButtonBox,
     QLabel,
     QLineEdit,
@@ -20,7 +19,6 @@ from PySide6.QtWidgets import (
     QSpinBox,
     QWidget,
 )
-from shiboken6 import isValid
 
 from facelens.views import theme
 from facelens.views.main_window import MainWindow
@@ -129,32 +127,6 @@ def test_a_page_that_was_hidden_changes_its_dress_when_it_is_shown(browsing: Mai
             theme.apply(app, "dark")
     assert not [word for word in words if seen[word, True] != seen[word, False]]
     assert not theme.themes.undressed.intersection({browsing.stage.current})
-
-
-@pytest.mark.parametrize("word", ["evaluation", "models", "training"])
-def test_by_and_by_everything_that_is_seen_changes_its_dress(
-    browsing: MainWindow, settle: Callable, until: Callable, word: str
-) -> None:
-    QApplication.setCursorFlashTime(0)  # nothing blinks meanwhile
-    browsing.resize(1440, 900)
-    browsing.stage.show_page(word)
-    browsing.open_beside("doctor")
-    browsing.act("keys.show")
-    settle(browsing)
-    [keys] = [one for one in browsing.findChildren(QDialog) if one.isVisible()]
-    seen = []
-    for switch in (lambda: browsing.act("theme.light"), lambda: theme.apply(QApplication.instance(), "light")):
-        theme.apply(QApplication.instance(), "dark")
-        settle(browsing)
-        switch()
-        settle(browsing)
-        until(lambda: not [page for page in theme.themes.undressed if isValid(page) and page.isVisible()])
-        settle(browsing)
-        seen.append((browsing.grab().toImage(), keys.grab().toImage()))
-    theme.apply(QApplication.instance(), "dark")
-    keys.close()
-    QApplication.setCursorFlashTime(1000)
-    assert seen[0] == seen[1]
 
 
 def test_system_follows_the_desktop(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> None:
