@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
-from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop
+from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox, QWidget
 
 from facelens.images import readers
@@ -195,8 +196,21 @@ def tidy(swept: None) -> Iterator[None]:
     """
     gc.disable()
     gc.freeze()
+    let_go()
     yield
     gc.enable()
+
+
+def let_go() -> None:
+    """Qt remembers a button that an earlier test has pressed and never let go; what is one step depends on it."""
+    none = Qt.MouseButton.NoButton
+    if QApplication.instance() is None or QApplication.mouseButtons() == none:
+        return
+    widget = QWidget()
+    for button in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton):
+        if QApplication.mouseButtons() & button:
+            QTest.mouseRelease(widget, button)
+    assert QApplication.mouseButtons() == none
 
 
 @pytest.fixture
