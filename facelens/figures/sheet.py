@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST = 400  # faces on one sheet; more would be a wall nobody reads
 CELL, TOP, SIDE = (0.86, 1.04), 0.34, 0.1  # inches: of a face, of the title, at the edges
+NAMED = 3.2  # inches that a title may take over fewer faces than are as wide
 HEADING, APART, BELOW = 0.2, 0.2, 0.1  # inches: over the faces of a group, beside and under them
 FORMATS = ("png", "svg", "pdf")
 MOST_PIXELS = 120_000_000
@@ -72,9 +73,7 @@ def contact_sheet(
     sections = _sections(faces, rows, group)
     across = columns or _columns(len(rows), grouped=len(sections) > 1)
     placed, room, low = _placed(sections, across)
-    width, height = max(room + 2 * SIDE, 2.6 if group else 0.0), low + TOP + SIDE
     with style():
-        figure = Figure(figsize=(width, height))
         title = caption or faces.name
         counted = (
             plural(total, "{n} face", "{n} faces")
@@ -83,7 +82,10 @@ def contact_sheet(
         )
         if placed[0].heading:
             counted = tr("{faces} by {column}", faces=counted, column=escaped(group))
-            title = elided(title, 9, width - 2 * SIDE - wide(counted, 7) - 0.2, bold=True)
+        told = wide(title, 9, bold=True) + 0.2 + wide(counted, 7)  # beside each other, over a single face too
+        width, height = max(room, 2.4 if group else 0.0, min(told, NAMED)) + 2 * SIDE, low + TOP + SIDE
+        title = elided(title, 9, width - 2 * SIDE - wide(counted, 7) - 0.2, bold=True)
+        figure = Figure(figsize=(width, height))
         figure.text(SIDE / width, 1 - 0.2 / height, title, fontsize=9, fontweight="bold", va="center")
         figure.text(
             1 - SIDE / width, 1 - 0.2 / height, counted, color=INK["text3"], fontsize=7, ha="right", va="center"

@@ -130,3 +130,15 @@ def test_an_ending_it_cannot_draw(faces: FaceSet, tmp_path: Path) -> None:
         drawing.draw_gallery(tmp_path / "x.gif", faces, np.arange(2))
     assert caught.value.hint == "Use .png, .svg or .pdf."
     assert not list(tmp_path.glob("x*"))
+
+
+def test_the_title_has_room_over_a_single_face(faces: FaceSet) -> None:
+    figure = sheet.contact_sheet(faces, np.arange(1), caption="Sample gallery")
+    figure.canvas.draw()
+    title, counted = (text.get_window_extent() for text in figure.texts[:2])
+    assert figure.texts[0].get_text() == "Sample gallery" and title.x1 < counted.x0
+    assert counted.x1 <= figure.bbox.x1 and title.x0 >= 0
+    figure = sheet.contact_sheet(faces, np.arange(1), caption="a gallery with a very long name " * 5)
+    figure.canvas.draw()
+    title, counted = (text.get_window_extent() for text in figure.texts[:2])
+    assert "…" in figure.texts[0].get_text() and title.x1 < counted.x0 and figure.get_size_inches()[0] < 4
