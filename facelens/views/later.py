@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
+from shiboken6 import isValid
+
+from facelens.views.bridge import Bridge
 
 
 class Later(QObject):
@@ -16,12 +20,30 @@ class Later(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._lock = threading.Lock()
-        self._waiting: Callable[[], object] | None = None
-        self._busy = False
+        self._errand = _Errand(partial(_tell, weakref.ref(self)))
 
     def ask(self, work: Callable[[], object]) -> None:
         """Do this next."""
+        self._errand.ask(work)
+
+
+def _tell(asker: weakref.ref[Later], result: object) -> None:
+    later = asker()
+    if later is not None and isValid(later):
+        later.done.emit(result)
+
+
+class _Errand:
+    """What the thread has in hand: nothing of Qt's that could end before it, or with it in the wrong thread."""
+
+    def __init__(self, tell: Callable[[object], None]) -> None:
+        self._lock = threading.Lock()
+        self._waiting: Callable[[], object] | None = None
+        self._busy = False
+        self._tell = tell
+        self._post = Bridge().post
+
+    def ask(self, work: Callable[[], object]) -> None:
         with self._lock:
             self._waiting = work
             if not self._busy:
@@ -41,5 +63,4 @@ class Later(QObject):
                 with self._lock:
                     self._busy = False
                 raise
-            with suppress(RuntimeError):  # the window was closed meanwhile
-                self.done.emit(result)
+            self._post(partial(self._tell, result))

@@ -54,7 +54,8 @@ class LogDock(Panel):
         column.setSpacing(6)
         column.addWidget(self.lines, 1)
         column.addLayout(foot)
-        self.bridge = Bridge(self)  # records come from any thread
+        self.bridge = Bridge()  # records come from any thread
+        self.destroyed.connect(self.bridge.close)
         for record in log.records():
             self._append(record)
         self._stop_log = log.listen(lambda record: self.bridge.post(lambda: self._append(record)))
