@@ -117,7 +117,6 @@ class Ballots(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumSize(200, HEAD + 4 * LOWEST)
         self.viewport().setMouseTracking(True)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     # What is shown
 
@@ -354,9 +353,6 @@ class Ballots(QAbstractScrollArea):
         self.setAccessibleDescription(text)
         if aloud and text and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
-
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()
 
 
 def _ends(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -128,7 +128,7 @@ class Canvas(pg.GraphicsView):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(160, 110)
         self.setAccessibleName(name or tr("{y} against {x}", y=y.short, x=x.short))
-        theme.themes.changed.connect(self._on_theme_changed)
+        theme.follow(self, self._on_theme_changed)
         self._dress()
         self.fit()
 

@@ -54,7 +54,6 @@ class CellGrid(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumSize(160, 80)
         self.viewport().setMouseTracking(True)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def paint_cell(self, painter: QPainter, box: QRectF, row: int, part: int) -> None:
         """One cell."""
@@ -271,9 +270,6 @@ class CellGrid(QAbstractScrollArea):
         if aloud and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
 
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()
-
 
 class ColourKey(QWidget):
     """What the colours of cells mean: both ends in words, and what a `hollow` one is."""
@@ -285,7 +281,6 @@ class ColourKey(QWidget):
         self._low = self._high = ""
         self._hollow, self._short = hollow, False
         self._colour: Callable[[float], str] = lambda share: theme.current().base
-        theme.themes.changed.connect(self.update)
 
     def show_colours(self, low: str, high: str, colour: Callable[[float], str], *, tip: str) -> None:
         """Other limits; `colour` is that of a share of the way from `low` to `high`."""

@@ -86,7 +86,7 @@ class Cloud(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
+        theme.follow(self, self._on_theme_changed)
 
     # For subclasses
 

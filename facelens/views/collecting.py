@@ -334,7 +334,6 @@ class _Faces(QWidget):
         self.setFixedHeight(SIDE + 20)
         self.setAccessibleName(tr("As others will see it"))
         self.setToolTip(tr("Some faces as they will be in the zip"))
-        theme.themes.changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(SHOWN * CELL, SIDE + 20)

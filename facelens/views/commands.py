@@ -607,7 +607,7 @@ class Commands:
     def _theme(self, scheme: str) -> None:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
-        theme.apply(app, scheme)  # type: ignore[arg-type]
+        theme.apply(app, scheme, by_and_by=True)  # type: ignore[arg-type]
         self.window.desk.settle(theme=scheme)
 
     def _region(self, by: int) -> None:

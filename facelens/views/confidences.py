@@ -58,7 +58,6 @@ class Confidences(QWidget):
         self._told: Mapping[str, Any] = {}
         self._step = 0
         self._by_key = False
-        theme.themes.changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(480, 220)

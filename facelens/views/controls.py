@@ -651,7 +651,7 @@ class EmptyState(QWidget):
             shown.setAlignment(CENTRE)
         self.set_message(title, text, note=note)
         self._paint_icon()
-        theme.themes.changed.connect(self._paint_icon)
+        theme.follow(self, self._paint_icon)
 
     def set_message(self, title: str, text: str = "", *, note: str = "") -> None:
         """Say something else."""
@@ -710,7 +710,7 @@ class Banner(QWidget):
         row.addWidget(close)
         self._button.clicked.connect(self.acted)
         close.clicked.connect(self._on_close)
-        theme.themes.changed.connect(self._paint_icon)
+        theme.follow(self, self._paint_icon)
         self._paint_icon()
         self.hide()
 

@@ -83,7 +83,7 @@ class Curves(QWidget):
         column.setSpacing(0)
         column.addWidget(self.legend)
         column.addWidget(self.chart, 1)
-        theme.themes.changed.connect(self._draw)
+        theme.follow(self, self._draw)
 
     def show_curves(
         self, curves: Sequence[Curve], *, steps: int, start: Mapping[str, float] | None = None, log: bool = False

@@ -53,7 +53,6 @@ class Disagreement(QWidget):
             )
         )
         desk.thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self.update)
 
     # What is shown
 

@@ -119,7 +119,6 @@ class ThumbnailGrid(QAbstractScrollArea):
         self._card_timer = _timer(self, DELAY, self._show_card)
         self._scroll_timer = _timer(self, 16, self._auto_scroll, single=False)
         thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     # What is shown
 
@@ -432,9 +431,6 @@ class ThumbnailGrid(QAbstractScrollArea):
             for place in range(first, after):
                 if int(self._ids[place]) in faces:
                     self.viewport().update(self.cell_rect(place).adjusted(-7, -7, 7, 24))
-
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()
 
     # Hovering
 

@@ -57,7 +57,7 @@ class GuideText(QTextBrowser):
         self.zoom = 1.0
         self._worn: theme.Theme | None = None  # what the page is dressed in
         self._heads: dict[str, int] = {}  # block numbers of the headings, by anchor
-        theme.themes.changed.connect(self._on_theme)
+        theme.follow(self, self._on_theme)
 
     def show_page(self, word: str) -> None:
         """Another page, from its beginning; the same one anew, where it stands."""

@@ -269,7 +269,6 @@ class SelectionHead(QWidget):
         row.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.setAccessibleName(tr("Average vote"))
         self.setFixedHeight(TOP + LARGEST + RATES + 6)
-        theme.themes.changed.connect(self.update)
 
     def tell(self, n: int, kind: str, among: str, finding: str) -> None:
         """Another average."""
@@ -296,7 +295,6 @@ class _Foot(QWidget):
         super().__init__()
         self.left = self.right = ""
         self.setFixedHeight(26)
-        theme.themes.changed.connect(self.update)
 
     def tell(self, left: str, right: str, tip: str) -> None:
         """Other words; `tip` says what they mean."""

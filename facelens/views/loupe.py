@@ -75,7 +75,6 @@ class Picture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(80, 80)
         thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def set_face(self, faces: FaceSet | None, row: int | None) -> None:
         """Show one face, or nothing; the view stays, so that one can step through faces at the same spot."""
@@ -160,9 +159,6 @@ class Picture(QWidget):
     def _on_ready(self, faces: set[int]) -> None:
         if self.face in faces:
             self.update()
-
-    def _on_theme_changed(self) -> None:
-        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(480, 480)

@@ -86,7 +86,7 @@ class MembersPage(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.parts)
-        theme.themes.changed.connect(self._draw_sizes)
+        theme.follow(self, self._draw_sizes)
         self.show_uncertainty(None)
 
     # What is shown

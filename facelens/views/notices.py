@@ -48,7 +48,7 @@ class Notice(QFrame):
         self._mark = mark = QLabel()
         mark.setFixedHeight(24)  # as high as the button at the other end, so that one line stands on one line
         self._paint_mark()
-        theme.themes.changed.connect(self._paint_mark)
+        theme.follow(self, self._paint_mark)
         # The words of an error are a sentence; as a title it ends without a stop.
         name = label(title if ". " in title else title.removesuffix("."), name="name", wrap=True)
         close = tool_button("close", tr("Close"), size=14)

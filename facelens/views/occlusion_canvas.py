@@ -81,7 +81,6 @@ class CanvasView(QWidget):
         self.setCursor(Qt.CursorShape.BlankCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(120, 120)
-        theme.themes.changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(420, 420)

@@ -57,7 +57,6 @@ class OcclusionRows(QWidget):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(TOP + len(self.kinds) * ROW)
-        theme.themes.changed.connect(self.update)
 
     def show_rows(self, ranks: Mapping[str, Ranks | None], current: str) -> None:
         """Other ranks; what is painted by hand has a row while it is there."""

@@ -64,7 +64,7 @@ class ChangeLegend(QWidget):
         self._row.setSpacing(6)
         self._row.addStretch(1)
         self._shown: tuple[Ids, NDArray[np.integer] | None] | None = None
-        theme.themes.changed.connect(self._on_theme_changed)
+        theme.follow(self, self._on_theme_changed)
 
     def _on_theme_changed(self) -> None:
         if self._shown is not None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from facelens.images.faceset import FaceSet, Ids
 from facelens.session.selection import Mode, Selection
-from facelens.views import portrait, theme
+from facelens.views import portrait
 from facelens.views.hover import DELAY, HoverCard, Line
 from facelens.views.panel import Desk, Panel
 
@@ -33,7 +33,6 @@ class PaintedFaces(Panel):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         desk.thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def face_at(self, point: QPointF) -> tuple[int, QRectF] | None:
         """The face under a point: its id and its box."""
@@ -95,9 +94,6 @@ class PaintedFaces(Panel):
     def _on_ready(self, faces: set[int]) -> None:
         if self.isVisible():
             self.update()
-
-    def _on_theme_changed(self) -> None:
-        self.update()
 
     # Hovering
 

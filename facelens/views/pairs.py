@@ -60,7 +60,6 @@ class PairList(QAbstractScrollArea):
         tell(self.viewport(), self._tip_at)
         self.verticalScrollBar().setSingleStep(CARD + GAP)
         thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def set_listing(self, faces: FaceSet | None, listing: Listing) -> None:
         """Show other pairs, from the first on."""
@@ -248,9 +247,6 @@ class PairList(QAbstractScrollArea):
     def _on_ready(self, faces: set[int]) -> None:
         if self.isVisible() and len(self.listing):
             self.viewport().update()
-
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()
 
     # -- mouse and keyboard
 

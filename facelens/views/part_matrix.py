@@ -116,7 +116,6 @@ class PartMatrix(QAbstractScrollArea):
         self.menu.parts_turned.connect(self._turn_parts)
         self.menu.brought.connect(self._on_bring)
         desk.thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     # What is shown
 
@@ -555,9 +554,6 @@ class PartMatrix(QAbstractScrollArea):
             self.viewport().update()
             if self._card.isVisible():
                 self._show_card()
-
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()
 
     # Hovering
 

@@ -98,7 +98,6 @@ class Nothing(QWidget):
         super().__init__()
         self.text = ""
         self._waiting = False
-        theme.themes.changed.connect(self.update)
 
     def say(self, text: str, *, waiting: bool) -> None:
         """Another sentence."""

@@ -107,7 +107,7 @@ class PlanExplorer(QWidget):
         self.setMouseTracking(True)
         keep_keys(self, self._wants)
         self.setMinimumSize(420, 260)
-        theme.themes.changed.connect(self._repaint)
+        theme.follow(self, self._repaint)
         self.show_nothing(tr("No match yet"), "")
 
     def sizeHint(self) -> QSize:

@@ -41,7 +41,6 @@ class QueriesHead(QWidget):
         column.addLayout(row)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(tr("All queries"))
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def show_sweep(self, sweep: Sweep, row: SweepRow, *, alpha: float, counts: dict[int, int]) -> None:
         """Other results, and how many queries each kind has."""
@@ -80,9 +79,6 @@ class QueriesHead(QWidget):
             at = QRectF(EDGE + text_width(self._lead, LEAD, bold=True) + 10, 50, 12, 11)
             marks.change(painter, at, now, self._change)
         draw_text(painter, QRectF(EDGE, 70, wide, 14), self._under, "text3", 10)
-
-    def _on_theme_changed(self) -> None:
-        self.update()
 
 
 class Tally(QAbstractButton):

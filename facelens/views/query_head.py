@@ -44,7 +44,6 @@ class QueryHead(QWidget):
         self.setFixedHeight(FACE + 2 * EDGE)
         self.setAccessibleName(tr("Query"))
         desk.thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def show_query(
         self,
@@ -160,6 +159,3 @@ class QueryHead(QWidget):
     def _on_ready(self, faces: set[int]) -> None:
         if self.isVisible() and self._query in faces:
             self.update()
-
-    def _on_theme_changed(self) -> None:
-        self.update()

@@ -390,7 +390,7 @@ class Editor(QPlainTextEdit):
         self._marked = 0
         self.setViewportMargins(34, 0, 0, 0)
         self.updateRequest.connect(lambda *_: self._numbers.update())
-        theme.themes.changed.connect(self._on_theme_changed)
+        theme.follow(self, self._on_theme_changed)
 
     def _on_theme_changed(self) -> None:
         self.mark(self._marked)

@@ -100,7 +100,6 @@ class RegionBars(QWidget):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(TOP + LEGEND + len(REGIONS) * ROW + SUM)
-        theme.themes.changed.connect(self.update)
 
     def show_bars(self, bars: Bars) -> None:
         """Other numbers."""

@@ -38,7 +38,6 @@ class _Head(QWidget):
         self.setAccessibleName(name)
         self.setFixedHeight(height)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.themes.changed.connect(self.update)
 
     def tell(self, *sentences: str) -> None:
         """What a screen reader says of it."""

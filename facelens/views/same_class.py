@@ -56,7 +56,6 @@ class SameClassView(QWidget):
                 "looks at a face, a double click shows it large; arrows walk."
             )
         )
-        theme.themes.changed.connect(self._on_theme)
 
     def show_class(self, faces: FaceSet | None, found: SameClass | None, *, why: str = "") -> None:
         """Other pictures or models; `why` says why there is nothing."""
@@ -252,9 +251,6 @@ class SameClassView(QWidget):
     def _hide_card(self) -> None:
         self._timer.stop()
         self._card.hide()
-
-    def _on_theme(self) -> None:
-        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(640, 200)

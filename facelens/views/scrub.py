@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
 
 from facelens.views import motion
 from facelens.views.controls import label, tool_button
-from facelens.views.theme import current, themes
 from facelens.words import tr
 
 STEPS = 100
@@ -24,7 +23,7 @@ class Scrub(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.old, self.new = label(tr("old")), label(tr("new"))
+        self.old, self.new = label(tr("old"), name="side_a"), label(tr("new"), name="side_b")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, STEPS)
         self.slider.setPageStep(STEPS // 10)
@@ -48,8 +47,6 @@ class Scrub(QWidget):
         for part in (self.old, self.slider, self.new, self.play):
             line.addWidget(part, 1 if part is self.slider else 0)
         self.setFixedHeight(30)
-        themes.changed.connect(self._dress)
-        self._dress()
 
     @property
     def share(self) -> float:
@@ -87,7 +84,3 @@ class Scrub(QWidget):
         self._flow.stop()
         self._share = step / STEPS
         self.moved.emit(self._share)
-
-    def _dress(self) -> None:
-        for one, token in ((self.old, "A"), (self.new, "B")):
-            one.setStyleSheet(f"color: {current().q(token).name()}; font-weight: bold; font-size: 11px")

@@ -58,7 +58,6 @@ class Spots(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def spots(self) -> Mapping[Hashable, QRectF]:
         """All that can be pointed at, in reading order."""
@@ -225,9 +224,6 @@ class Spots(QWidget):
         self.setAccessibleDescription(said)
         if aloud and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
-
-    def _on_theme_changed(self) -> None:
-        self.update()
 
 
 class Rail(NamedTuple):

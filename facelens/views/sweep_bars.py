@@ -30,7 +30,6 @@ class SweepBars(QWidget):
         self._rows: tuple[Row, ...] = ()
         self._title = self._current = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def show_rows(self, rows: Sequence[Row], *, title: str, current: str) -> None:
         """Other results; `current` is the one in use."""
@@ -111,9 +110,6 @@ class SweepBars(QWidget):
         painter.setPen(QPen(now.q("base"), 1))
         painter.setBrush(ink)
         painter.drawEllipse(at(after.value), 4.6, 4.6)
-
-    def _on_theme_changed(self) -> None:
-        self.update()
 
 
 def compared(measure: str, setting: str) -> str:

@@ -334,7 +334,6 @@ class Values(QWidget):
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Values at the line"))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def show_values(self, values: list[Value], *, chosen: str, dashes: dict[str, tuple[float, ...]]) -> None:
         """Other values, the chosen one first."""
@@ -401,9 +400,6 @@ class Values(QWidget):
         place = self.at(event.position().y())
         if event.button() == Qt.MouseButton.LeftButton and self._taps(place):
             self.chosen.emit(self._values[place].key)
-
-    def _on_theme_changed(self) -> None:
-        self.update()
 
 
 def _y_axis(title: str, series: Sequence[Series]) -> Axis:

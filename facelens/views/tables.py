@@ -284,7 +284,6 @@ class ResultTable(QTableView):
         head.setSectionsClickable(False)
         self.clicked.connect(self._on_clicked)
         self.entered.connect(self._on_entered)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     def fill(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         """Show other results; the current cell stays where it is, if it is still there."""
@@ -445,6 +444,3 @@ class ResultTable(QTableView):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, HEAD + 2 * ROW)
-
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()

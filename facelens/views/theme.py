@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
@@ -19,6 +20,7 @@ from shiboken6 import isValid
 from facelens.figures import hues
 
 Scheme = Literal["system", "light", "dark"]
+TURN = 0.02  # s; after that the window is heard before more pages are dressed
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ TOKENS = tuple(f.name for f in fields(Theme) if f.name != "name")
 
 
 class Themes(QObject):
-    """Tells painted views that the tokens are other ones now."""
+    """Which tokens are in use, and who has still to put them on."""
 
     changed = Signal(object)  # Theme
 
@@ -90,7 +92,12 @@ class Themes(QObject):
         self.scheme: Scheme = "system"
         self.theme = DARK
         self.pages: weakref.WeakSet[QWidget] = weakref.WeakSet()  # that call `dress` when they are shown
-        self.undressed: weakref.WeakSet[QWidget] = weakref.WeakSet()  # of them, hidden when it changed
+        self.undressed: weakref.WeakSet[QWidget] = weakref.WeakSet()  # of them, those that wear another theme
+        self.followers: weakref.WeakKeyDictionary[QWidget, list[weakref.WeakMethod]] = weakref.WeakKeyDictionary()
+        self._curtains: weakref.WeakSet[QWidget] = weakref.WeakSet()  # windows that are not painted meanwhile
+        self._next = QTimer(self)
+        self._next.setSingleShot(True)
+        self._next.timeout.connect(self._dress_next)
         self._hints: QObject | None = None
 
     def follow(self, app: QGuiApplication) -> None:
@@ -103,7 +110,38 @@ class Themes(QObject):
     def _on_desktop_switched(self) -> None:
         app = QApplication.instance()
         if self.scheme == "system" and isinstance(app, QApplication):
-            _wear(app, self.scheme)
+            _wear(app, self.scheme, by_and_by=True)
+
+    def seen(self) -> list[QWidget]:
+        """Pages in sight that have still to put it on."""
+        return [page for page in tuple(self.undressed) if isValid(page) and page.isVisible()]
+
+    def dress_by_and_by(self) -> None:
+        """Some in each round of the event loop; what is seen changes when all of them have changed."""
+        for page in self.seen():
+            window = page.window()
+            window.setUpdatesEnabled(False)
+            self._curtains.add(window)
+        self._next.start(0)
+
+    def _dress_next(self) -> None:
+        pages, end = self.seen(), time.monotonic() + TURN
+        try:
+            while pages and time.monotonic() < end:
+                dress(pages.pop())
+        finally:
+            if pages:
+                self._next.start(0)
+            else:
+                self.draw_curtains()
+
+    def draw_curtains(self) -> None:
+        """Windows are painted again."""
+        self._next.stop()
+        windows, self._curtains = tuple(self._curtains), weakref.WeakSet()
+        for window in windows:
+            if isValid(window):
+                window.setUpdatesEnabled(True)
 
 
 themes = Themes()
@@ -114,61 +152,76 @@ def current() -> Theme:
     return themes.theme
 
 
-def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
-    """Dress the whole application; "system" follows the desktop from now on."""
+def follow(widget: QWidget, call: Callable[[], object]) -> None:
+    """Call this method of a widget each time it has put on another theme; all are painted again without that."""
+    themes.followers.setdefault(widget, []).append(weakref.WeakMethod(call))
+
+
+def apply(app: QApplication, scheme: Scheme = "system", *, by_and_by: bool = False) -> Theme:
+    """Dress the whole application; "system" follows the desktop from now on.
+
+    `by_and_by`: pages in sight one after the other, so that the window hears what is asked of it meanwhile.
+    """
     themes.follow(app)
     themes.scheme = scheme
     wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
     app.styleHints().setColorScheme(wanted)
-    return _wear(app, scheme)
+    return _wear(app, scheme, by_and_by=by_and_by)
 
 
-def _wear(app: QApplication, scheme: Scheme) -> Theme:
+def _wear(app: QApplication, scheme: Scheme, *, by_and_by: bool = False) -> Theme:
     # A desktop that does not say gets the dark theme: pictures read better in a dark room.
     light = scheme == "light" or (scheme == "system" and app.styleHints().colorScheme() == Qt.ColorScheme.Light)
     theme = LIGHT if light else DARK
     if app.styleSheet() and app.palette().color(QPalette.ColorRole.Window) == theme.q("base") and themes.theme is theme:
         return theme  # it wears it already
     themes.theme = theme
-    # Given another sheet, Qt dresses every widget anew one by one, which takes five times as long as all of them with a
-    # new style. So it is made to forget first whom it has dressed; the new style then finds the new sheet.
+    if not app.styleSheet():
+        app.setStyle("Fusion")
+    # Given another sheet, Qt dresses whom it knows, one by one and each with all that lies in it. So it is made to
+    # forget them first, and they are dressed here, once each: the frame of windows at once, then pages in sight, and
+    # pages that nobody sees when they are shown. Pages have nine tenths of all widgets.
     app.style().unpolish(app)
     app.setStyleSheet(style_sheet(theme))
     app.setPalette(palette(theme))
-    app.setFont(font(12))
-    hidden = [one for page in tuple(themes.pages) if isValid(page) and not page.isVisible() for one in _put_off(page)]
-    app.setStyle("Fusion")
-    for one in hidden:
-        one.setAttribute(OWN_STYLE, False)
+    if app.font() != font(12):
+        app.setFont(font(12))
+    pages = [page for page in tuple(themes.pages) if isValid(page)]
+    later = {one for page in pages for one in _all_of(page)}
+    themes.undressed.update(pages)
+    windows = [top for top in app.topLevelWidgets() if top.parentWidget() is None]
+    _put_on([one for top in windows for one in _all_of(top) if one not in later])
     themes.changed.emit(theme)
+    if by_and_by:
+        themes.dress_by_and_by()
+    else:
+        for page in themes.seen():
+            dress(page)
+        themes.draw_curtains()
     return theme
 
 
-# A new style dresses what is marked as dressed before, and tells it to what has no style of its own; so whatever lies
-# on pages that nobody sees is marked otherwise until one does. Ten pages have nine tenths of all widgets.
-DRESSED, OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
-
-
-def _put_off(page: QWidget) -> list[QWidget]:
-    themes.undressed.add(page)
-    found = [one for one in _all_of(page) if not one.testAttribute(OWN_STYLE)]
-    for one in found:
-        one.setAttribute(DRESSED, False)
-        one.setAttribute(OWN_STYLE)
-    return found
-
-
 def dress(page: QWidget) -> None:
-    """What a page puts on when it is shown, if the theme was changed meanwhile."""
-    if page not in themes.undressed:
-        return
-    themes.undressed.discard(page)
+    """What a page puts on when it is shown, or in its turn, if the theme was changed meanwhile."""
+    if page in themes.undressed:
+        ones = list(_all_of(page))
+        themes.undressed.difference_update(ones)
+        _put_on(ones)
+
+
+def _put_on(ones: Sequence[QWidget]) -> None:
+    """The sheet that the application has now; outer widgets come before what lies in them."""
     style = QApplication.style()
-    for one in _all_of(page):
-        if not one.testAttribute(DRESSED):
-            style.polish(one)
-            one.setAttribute(DRESSED)
+    for one in ones:
+        if isValid(one):  # one that was told may have made others anew
+            if one.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):  # else Qt does it when it is shown
+                style.polish(one)
             QApplication.sendEvent(one, QEvent(QEvent.Type.StyleChange))
+            one.update()
+    for one in ones:
+        for call in tuple(themes.followers.get(one, ())):
+            if (method := call()) is not None and isValid(one):
+                method()
 
 
 def _all_of(page: QWidget) -> Iterator[QWidget]:
@@ -321,6 +374,9 @@ QStatusBar::item {{ border: none; }}
 #empty_title {{ font-weight: bold; font-size: 16px; color: {t.text}; }}
 #empty_text {{ color: {t.text2}; }}
 #strong {{ font-weight: bold; color: {t.text}; }}
+#side_a, #side_b {{ font-weight: bold; font-size: 11px; }}
+#side_a {{ color: {t.A}; }}
+#side_b {{ color: {t.B}; }}
 #quiet {{ color: {t.text3}; }}
 #problem {{ font-size: 11px; color: {t.warn}; }}
 #controlrow {{ background: {t.base}; }}

@@ -40,7 +40,7 @@ class VerdictBar(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._said: Said | None = None
-        self.sentence, self.evidence = _words(14, bold=True), _words(11)
+        self.sentence, self.evidence = _words(14, bold=True), _words(11, name="small")
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setFixedWidth(360)
@@ -69,8 +69,6 @@ class VerdictBar(QWidget):
         self.setSizePolicy(policy)
         self.setMinimumHeight(LEAST)
         self.setAccessibleName(tr("Verdict"))
-        theme.themes.changed.connect(self._dress)
-        self._dress()
         self.show_working(tr("not worked out yet"))
 
     def show_verdict(self, said: Said, notes: Sequence[str] = ()) -> None:
@@ -116,12 +114,6 @@ class VerdictBar(QWidget):
         painter.fillRect(self.rect(), now.q("base"))
         painter.fillRect(QRect(0, 0, EDGE, self.height()), now.q(self.tone))
 
-    def _dress(self) -> None:
-        now = theme.current()
-        for part, ink in ((self.sentence, now.text), (self.evidence, now.text2)):
-            part.setStyleSheet(f"color: {ink};")
-        self.update()
-
 
 class CaveatCard(QFrame):
     """What the sentence does not say; goes with Esc or a click elsewhere."""
@@ -160,8 +152,8 @@ class CaveatCard(QFrame):
         self.setFocus(Qt.FocusReason.PopupFocusReason)
 
 
-def _words(px: int, *, bold: bool = False) -> QLabel:
-    made = label(wrap=True)
+def _words(px: int, *, bold: bool = False, name: str = "") -> QLabel:
+    made = label(wrap=True, name=name)
     made.setFont(theme.font(px, bold=bold))
     made.setMinimumWidth(120)
     made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -189,7 +189,6 @@ class WeakIdentities(QTableView):
         self._timer.timeout.connect(self._show_card)
         self.verticalScrollBar().valueChanged.connect(lambda _: self._hide_card())
         desk.thumbnails.ready.connect(self._on_ready)
-        theme.themes.changed.connect(self._on_theme_changed)
 
     # What is shown
 
@@ -630,6 +629,3 @@ class WeakIdentities(QTableView):
             self.viewport().update()
             if self._card.isVisible():
                 self._show_card()
-
-    def _on_theme_changed(self) -> None:
-        self.viewport().update()

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QSpinBox,
     QWidget,
 )
+from pytestqt.qtbot import QtBot
 
 from facelens.views import theme
 from facelens.views.main_window import MainWindow
@@ -127,6 +128,71 @@ def test_a_page_that_was_hidden_changes_its_dress_when_it_is_shown(browsing: Mai
             theme.apply(app, "dark")
     assert not [word for word in words if seen[word, True] != seen[word, False]]
     assert not theme.themes.undressed.intersection({browsing.stage.current})
+
+
+def test_pages_in_sight_change_their_dress_by_and_by(browsing: MainWindow, settle: Callable, qtbot: QtBot) -> None:
+    """In the end they look as if all had changed at once; the window is not painted before that."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    browsing.stage.show_page("evaluation")
+    browsing.open_beside("match")
+    settle(browsing)
+    seen = {}
+    for by_and_by in (False, True):
+        theme.apply(app, "light", by_and_by=by_and_by)
+        assert browsing.updatesEnabled() != by_and_by
+        assert bool(theme.themes.seen()) == by_and_by
+        qtbot.waitUntil(browsing.updatesEnabled)
+        settle(browsing)
+        assert not theme.themes.seen()
+        seen[by_and_by] = browsing.grab().toImage()
+        theme.apply(app, "dark")
+        settle(browsing)
+    assert seen[True] == seen[False]
+
+
+def test_the_window_is_painted_again_whatever_goes_wrong(browsing: MainWindow, settle: Callable, qtbot: QtBot) -> None:
+    class Broken(QWidget):
+        def on_theme(self) -> None:
+            raise ZeroDivisionError
+
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    broken = Broken(browsing.stage.current)
+    theme.follow(broken, broken.on_theme)
+    with qtbot.capture_exceptions() as failed:
+        theme.apply(app, "light", by_and_by=True)
+        qtbot.waitUntil(browsing.updatesEnabled)
+    assert [kind for kind, *_ in failed] == [ZeroDivisionError] and not theme.themes.seen()
+    broken.deleteLater()
+    settle(browsing)
+    theme.apply(app, "dark", by_and_by=True)
+    theme.apply(app, "light")  # before the others had their turn
+    assert browsing.updatesEnabled() and not theme.themes.seen()
+    theme.apply(app, "dark")
+
+
+def test_who_follows_is_told_when_it_is_dressed(qapp: QApplication) -> None:
+    class Painted(QWidget):
+        def __init__(self) -> None:
+            super().__init__()
+            self.told: list[Theme] = []
+
+        def on_theme(self) -> None:
+            self.told.append(theme.current())
+
+    theme.apply(qapp, "dark")
+    page = Painted()
+    theme.themes.pages.add(page)
+    theme.follow(page, page.on_theme)
+    theme.apply(qapp, "light")
+    assert not page.told, "nobody sees it"
+    theme.dress(page)
+    assert page.told == [LIGHT]
+    page.show()
+    theme.apply(qapp, "dark")
+    assert page.told == [LIGHT, DARK]
+    page.deleteLater()
 
 
 def test_system_follows_the_desktop(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,7 @@ class ProjectionPanel(Panel):
         for part in (self.controls, self.working, self.notes):
             outer.addWidget(part)
         outer.addWidget(self.pages, 1)
-        theme.themes.changed.connect(self._on_theme)
+        theme.follow(self, self._on_theme)
 
     def _build_empty(self) -> EmptyState:
         made = EmptyState("points", tr("No map yet"))

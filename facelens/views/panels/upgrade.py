@@ -132,7 +132,7 @@ class UpgradePanel(Results):
         self.cards = FlipCards(desk)
         self.cards.explained.connect(self._on_explained)
         self.set_up(self.controls, self._build_body(), self.verdict, icon="swap")
-        theme.themes.changed.connect(self._show_colours)
+        theme.follow(self, self._show_colours)
 
     # -- building
 
