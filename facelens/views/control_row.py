@@ -45,8 +45,8 @@ class ControlRow(QWidget):
 
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         left, right = QWidget(), QWidget()

@@ -135,8 +135,8 @@ class EvaluationControls(QWidget):
     part_chosen = Signal(str)  # of PARTS
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._without: set[str] = set()  # what the gallery has no use for

@@ -35,11 +35,7 @@ class Frame(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.header = Header(title, subtitle, yields=yields)
         self.content = content
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(content, 1)
+        lay_out(self, self.header, body=content)
 
 
 def offer_figure(frame: Frame, chart: Chart, ask: Callable[[], object]) -> None:
@@ -150,16 +146,12 @@ class Places(QWidget):
         self.header = Header("")
         self.switch = Switch([(key, text) for key, text, _, _ in pages], label=label)
         self.stack = QStackedWidget()
+        lay_out(self, self.header, body=self.stack)
+        self.header.lead(self.switch)  # before what lies under it, for Tab
         for key, _, tip, content in pages:
             self.stack.addWidget(content)
             self.switch.button(key).setToolTip(tip)
-        self.header.lead(self.switch)
         self.switch.changed.connect(lambda place: self.show_key(self.keys[place]))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(self.stack, 1)
         self.show_key(self.keys[0])
 
     @property
@@ -189,18 +181,37 @@ class Places(QWidget):
         self.switch.fold(self.switch.unfolded_width() > self.header.room_for(self.switch))
 
 
+def lay_out(page: QWidget, *rows: QWidget, body: QWidget) -> None:
+    """Rows over what fills the rest of a page.
+
+    Whatever is put into another widget is dressed anew with all that lies in it; so a page is put together from the
+    outside in: its body first, still empty, then what lies in that.
+    """
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    for row in rows:
+        column.addWidget(row)
+    column.addWidget(body, 1)
+
+
 def split(orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = ()) -> QSplitter:
     """Parts with a movable gap between them."""
     made = QSplitter(orientation)
     made.setHandleWidth(4)
     made.setChildrenCollapsible(False)
+    fill(made, *parts, sizes=sizes)
+    return made
+
+
+def fill(made: QSplitter, *parts: QWidget, sizes: Sequence[int] = ()) -> None:
+    """Put parts into one that has its place already."""
     for part in parts:
         made.addWidget(part)
     if sizes:
         made.setSizes(list(sizes))
         for i, size in enumerate(sizes):
             made.setStretchFactor(i, size)
-    return made
 
 
 def scrolled(body: QWidget, name: str = "") -> QScrollArea:

@@ -30,8 +30,8 @@ class LearnerControls(QWidget):
     ranked = Signal(int)  # k of Recall@k
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.model = _combo(tr("Model"), tr("Whose learners are looked at; an ordinary model is cut into slices"))

@@ -666,9 +666,11 @@ class MainWindow(QMainWindow):
             old.raise_()
             return
         cls = next(cls for cls in PANELS if cls.word == word)
-        panel = cls(self.desk)
-        dock = Dock(tr(cls.title), name, content=panel)
+        dock = Dock(tr(cls.title), name, parent=self)
+        dock.hide()
         dock.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        panel = cls(self.desk, dock)
+        dock.setWidget(panel)
         if word in AT_THE_FOOT:
             panel.dress(dock.header)  # type: ignore[attr-defined]
             self._open_at_foot(dock)

@@ -34,8 +34,8 @@ class MatchControls(QWidget):
     occlude = Signal(bool)
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.alpha = QSlider(Qt.Orientation.Horizontal)

@@ -95,8 +95,8 @@ class PartControls(QWidget):
     planned = Signal(object)  # fields of the plan that change
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.model = self._combo(tr("Model"), tr("Whose parts are looked at"), "model")

@@ -141,8 +141,8 @@ class ProjectionControls(QWidget):
     linked = Signal(bool)  # links to the nearest vectors are wanted
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.model = self._combo(tr("Model"), tr("Whose vectors are laid out"), self._on_model)

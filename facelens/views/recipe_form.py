@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
-    QScrollArea,
     QStackedWidget,
     QStyle,
     QStyledItemDelegate,
@@ -39,6 +38,7 @@ from facelens.session.glance import MODELS, VECTORS
 from facelens.session.workspace import Workspace
 from facelens.views import theme
 from facelens.views.controls import Combo, Header, Segmented, draw_text, label, plain_tip, tool_button
+from facelens.views.frame import scrolled
 from facelens.words import escaped, plural, tr
 
 WIDTH = 316
@@ -56,8 +56,8 @@ class RecipeForm(QWidget):
     started = Signal()
     moved = Signal()  # into another folder
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMinimumWidth(264)
@@ -96,8 +96,6 @@ class RecipeForm(QWidget):
         self.text.textChanged.connect(self._typing.start)
         self.pages = QStackedWidget()
         self.switch.changed.connect(self.pages.setCurrentIndex)
-        self.pages.addWidget(self._build_form())
-        self.pages.addWidget(self.text)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -105,13 +103,16 @@ class RecipeForm(QWidget):
         column.addLayout(head)
         column.addSpacing(10)
         column.addWidget(self.pages, 1)
+        self._build_form()
+        self.pages.addWidget(self.text)
         column.addLayout(self._build_foot())
 
     # -- building
 
-    def _build_form(self) -> QWidget:
+    def _build_form(self) -> None:
         inner = self._grid_in = QWidget()
         inner.setObjectName("panel")
+        self.pages.addWidget(scrolled(inner, tr("Settings of the training")))
         grid = self._grid = QGridLayout(inner)
         grid.setContentsMargins(12, 0, 12, 8)
         grid.setHorizontalSpacing(6)
@@ -162,13 +163,6 @@ class RecipeForm(QWidget):
         self._row(tr("Seed"), _line(self.seed))
         self._row(tr("Folder"), _line(self.out, self.browse, stretch=self.out))
         grid.setRowStretch(grid.rowCount(), 1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setWidget(inner)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setAccessibleName(tr("Settings of the training"))
-        return area
 
     def _build_foot(self) -> QVBoxLayout:
         self.problem = label(name="problem", wrap=True)

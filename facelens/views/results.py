@@ -6,7 +6,7 @@ offers the next step.
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from facelens.images.faceset import Ids
 from facelens.session.actions import embeddable
@@ -14,7 +14,7 @@ from facelens.session.selection import Mode
 from facelens.session.workspace import Workspace
 from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, label
-from facelens.views.frame import Skeleton, scrolled
+from facelens.views.frame import Skeleton, lay_out, scrolled
 from facelens.views.panel import Panel
 from facelens.views.shortcuts import keyed
 from facelens.views.working import Working
@@ -30,7 +30,7 @@ class Results(Panel):
     embeds = 1  # models that the button of the empty page embeds with
 
     def set_up(self, controls: QWidget, body: QWidget, *above: QWidget, icon: str = "points") -> None:
-        """Lay the page out; `above` stands over the results and goes with them."""
+        """Lay the page out; `above` stands over the results and goes with them. The body is filled afterwards."""
         self.controls_row, self.above = controls, above
         self.working = Working()
         self.working.cancelled.connect(self.asking.cancel)
@@ -47,14 +47,9 @@ class Results(Panel):
         self.run = self.empty.add_button(tr("Run"), self.asking.run, primary=True)
         self.run.setToolTip(tr("Runs in the background"))
         self.area, self.skeleton, self.pages = scrolled(body), Skeleton(), QStackedWidget()
+        lay_out(self, controls, self.working, *above, self.notes, body=self.pages)
         for page in (self.empty, self.skeleton, self.area):
             self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (controls, self.working, *above, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
 
     # For subclasses
 

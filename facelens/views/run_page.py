@@ -18,9 +18,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
-    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -34,7 +32,7 @@ from facelens.views import theme
 from facelens.views.controls import Segmented, draw_text, label, plain_tip
 from facelens.views.curves import Curve, Curves, called, curves_of, far_apart, metric, negative
 from facelens.views.docks.jobs import duration
-from facelens.views.frame import Frame, Skeleton
+from facelens.views.frame import Frame, Skeleton, fill, lay_out, scrolled, split
 from facelens.views.kind_facts import KindFacts
 from facelens.words import escaped, plural, tr
 
@@ -50,8 +48,8 @@ class RunPage(QWidget):
     resumed = Signal()
     shown_models = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._run: Run | None = None
         self._rows: list[Row] = []  # of the stage that is shown
         self._columns = Columns()  # of those rows
@@ -63,29 +61,14 @@ class RunPage(QWidget):
         self.checks = Curves(held_out, name=tr("Validation"), low=0.0, high=1.0, write=metric)
         self.rate = Curves(tr("learning rate"), name=tr("Learning rate"), low=0.0)
         self._build_frames()
-        self._lines = [_line() for _ in range(5)]
-        self.split = QSplitter(Qt.Orientation.Vertical)
-        self.split.setHandleWidth(4)
-        self.split.setChildrenCollapsible(False)
-        for line in self._lines:
-            self.split.addWidget(line)
-        for frame in self.frames:
-            self._lines[0].addWidget(frame)  # until there is a width to arrange them by
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setWidget(self.split)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setAccessibleName(tr("Curves of the training"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        self._lines = [split(Qt.Orientation.Horizontal) for _ in range(5)]
+        self.split, self.pages = split(Qt.Orientation.Vertical), QStackedWidget()
+        lay_out(self, self._build_strip(), body=self.pages)
         self.skeleton = Skeleton()  # until the first row is there
-        self.pages = QStackedWidget()
-        for page in (area, self.skeleton, QWidget()):
+        for page in (scrolled(self.split, tr("Curves of the training")), self.skeleton, QWidget()):
             self.pages.addWidget(page)
-        column.addWidget(self._build_strip())
-        column.addWidget(self.pages, 1)
+        fill(self.split, *self._lines)
+        fill(self._lines[0], *self.frames)  # until there is a width to arrange them by
 
     # -- building
 
@@ -328,13 +311,6 @@ class _Cut(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         draw_text(QPainter(self), QRectF(self.rect()), self.text(), "text2", 11, middle=True)
-
-
-def _line() -> QSplitter:
-    made = QSplitter(Qt.Orientation.Horizontal)
-    made.setHandleWidth(4)
-    made.setChildrenCollapsible(False)
-    return made
 
 
 def _share(page: RunPage, frame: QWidget) -> int:

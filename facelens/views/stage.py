@@ -32,7 +32,7 @@ class _Panels(dict[str, Panel]):
 
     def __missing__(self, word: str) -> Panel:
         place = [cls.word for cls in PANELS].index(word)
-        panel = self[word] = PANELS[place](self._desk)
+        panel = self[word] = PANELS[place](self._desk, self._pages)
         empty = self._pages.widget(place)
         self._pages.insertWidget(place, panel)
         if empty is not None:

@@ -82,8 +82,8 @@ class UncertaintyControls(QWidget):
     compared = Signal(str)  # a column
     asked = Signal(str)  # an action's id
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.form = EnsembleForm(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from facelens.analyses.measure import rate
 from facelens.analyses.plan import DIRECTIONS, FARS, METHODS, UpgradePlan
@@ -27,8 +27,8 @@ class UpgradeControls(ControlRow):
 
     planned = Signal(object)  # fields of the plan that change
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.upper = Choice(
             tr("Upper model"), tr("The new model as it would be without regard to the old one: what could be gained")
         )

@@ -21,7 +21,7 @@ from facelens.session import listing
 from facelens.session.listing import Listing
 from facelens.session.workspace import Operating
 from facelens.views.controls import Combo, tool_button
-from facelens.views.frame import Frame, Places, offer_figure, split
+from facelens.views.frame import Frame, Places, fill, lay_out, offer_figure, split
 from facelens.views.plots import Axis, Band, Bars, Chart, Point, Series, Zone
 from facelens.views.points import ConfusableTable, PointsTable, SliceTable, SummaryTable, ThresholdBench
 from facelens.views.standpoint import Side, Standpoint, figures
@@ -44,8 +44,8 @@ class VerificationPage(QWidget):
     asked = Signal(str)  # an action's id
     drawn = Signal(str)  # a chart that is to be written to a file
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.view: Standpoint | None = None
         self._wanted = ""  # the model the user has chosen; until then it is the newest
         self._build_charts()
@@ -145,8 +145,10 @@ class VerificationPage(QWidget):
             self.places.header.add(button)
 
     def _build(self) -> None:
-        self.curves = split(Qt.Orientation.Horizontal, self.roc_frame, self.det_frame, sizes=(1, 1))
-        self.rows = split(Qt.Orientation.Vertical, self.curves, self.scores_frame, self.places, sizes=ROWS)
+        self.curves, self.rows = split(Qt.Orientation.Horizontal), split(Qt.Orientation.Vertical)
+        lay_out(self, body=self.rows)
+        fill(self.rows, self.curves, self.scores_frame, self.places, sizes=ROWS)
+        fill(self.curves, self.roc_frame, self.det_frame, sizes=(1, 1))
         self.slim = Combo()
         self.slim.addItems([tr("ROC"), tr("DET")])
         self.slim.setAccessibleName(tr("Curve"))
@@ -155,9 +157,6 @@ class VerificationPage(QWidget):
         self.slim.activated.connect(lambda _: self._arrange())
         self.roc_frame.header.add(self.slim)
         self.low: bool | None = None
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.rows)
         self._arrange()
         self.places.show_key("points")
 

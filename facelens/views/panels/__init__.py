@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple
 
+from PySide6.QtWidgets import QWidget
+
 from facelens.views.panel import Desk, Panel
 
 
@@ -21,9 +23,10 @@ class Page(NamedTuple):
         found: type[Panel] = getattr(import_module(f"{__name__}.{file}"), name)
         return found
 
-    def __call__(self, desk: Desk) -> Panel:
+    def __call__(self, desk: Desk, parent: QWidget | None = None) -> Panel:
+        """One that lies in `parent` from the beginning: moved there later, all of it would be dressed anew."""
         with desk.store.aside():  # it may recall how it was left
-            return self.load()(desk)
+            return self.load()(desk, parent)
 
 
 PANELS = (

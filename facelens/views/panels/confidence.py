@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
 from facelens.figures.part_words import layout_words, words
 from facelens.images.faceset import Ids
@@ -25,7 +25,7 @@ from facelens.session.selection import Mode
 from facelens.views.asking import Asking
 from facelens.views.controls import Banner, EmptyState, label
 from facelens.views.court import Court
-from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
+from facelens.views.frame import Frame, Places, Skeleton, fill, lay_out, scrolled, split
 from facelens.views.looking import Look, look
 from facelens.views.panel import Desk, Panel
 from facelens.views.part_controls import PartControls
@@ -63,6 +63,9 @@ class ConfidencePanel(Panel):
         }
     )
 
+    matrix_frame: Frame
+    heat_frame: Frame
+
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         # Charts bring pyqtgraph with them, so they are loaded with the first page that draws.
@@ -96,7 +99,7 @@ class ConfidencePanel(Panel):
         self._shown: Parts | None = None
         self._named: str | None = None  # the value that is shown, of SHOWN; None: not shown yet
         self._studied: Study | None = None
-        self.controls = PartControls()
+        self.controls = PartControls(self)
         self.controls.planned.connect(self._on_planned)
         self.controls.asked.connect(desk.act)
         self.working = Working()
@@ -141,18 +144,17 @@ class ConfidencePanel(Panel):
         self.skeleton = Skeleton()
         self.empty = self._build_empty()
         self.pages = QStackedWidget()
-        for page in (self.empty, self.skeleton, self._build_body()):
+        lay_out(self, self.controls, self.working, self.banner, self.notes, body=self.pages)
+        for page in (self.empty, self.skeleton):
             self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.controls, self.working, self.banner, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
+        self._build_body()
 
     # -- building
 
-    def _build_body(self) -> QWidget:
+    def _build_body(self) -> None:
+        self.top, self.body = split(Qt.Orientation.Horizontal), split(Qt.Orientation.Vertical)
+        self.area = scrolled(self.body)
+        self.pages.addWidget(self.area)
         self.matrix_frame = Frame(tr("Faces × parts"), self.matrix, yields=True)
         self.matrix_frame.header.add_menu(self.matrix.menu, tr("Order of faces and parts"))
         self.heat_frame = Frame(tr("Selected faces"), self.heat, tr("cells are parts, not places"), yields=True)
@@ -174,10 +176,8 @@ class ConfidencePanel(Panel):
         self.run_study.clicked.connect(self.studying.run)
         self.run_study.setFixedHeight(22)
         self.foot.header.add(self.run_study)
-        self.top = split(Qt.Orientation.Horizontal, self.matrix_frame, self.heat_frame, self.jury_frame)
-        self.body = split(Qt.Orientation.Vertical, self.top, self.foot, sizes=(62, 38))
-        self.area = scrolled(self.body)
-        return self.area
+        fill(self.body, self.top, self.foot, sizes=(62, 38))
+        fill(self.top, self.matrix_frame, self.heat_frame, self.jury_frame)
 
     def _build_empty(self) -> EmptyState:
         made = EmptyState("grid", tr("No parts yet"))

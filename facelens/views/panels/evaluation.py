@@ -15,8 +15,6 @@ import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QScrollArea,
-    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -39,7 +37,7 @@ from facelens.views.controls import (
 )
 from facelens.views.evaluating import AT_ONCE, Evaluating, plan_changed, seconds
 from facelens.views.evaluation_controls import EvaluationControls
-from facelens.views.frame import Frame, Skeleton
+from facelens.views.frame import Frame, Skeleton, fill, lay_out, scrolled, split
 from facelens.views.looking import look
 from facelens.views.pairs import PairList
 from facelens.views.panel import Desk, Panel, while_there
@@ -97,7 +95,7 @@ class EvaluationPanel(Panel):
         self._running: tuple[object, ...] = ()  # the question that is being answered, or was last
         self._again: Callable[[], Listing] | None = None
         self._asker: object = None
-        self.controls = EvaluationControls()
+        self.controls = EvaluationControls(self)
         self.controls.planned.connect(lambda asked: plan_changed(desk, self, **asked))
         self.controls.crossed.connect(lambda crossing: desk.store.update(crossing=crossing, initiator=self))
         self.controls.part_chosen.connect(self.show_part)
@@ -108,40 +106,26 @@ class EvaluationPanel(Panel):
         self.banner = Banner()
         self.notes = label(name="cap", wrap=True)
         self.notes.setContentsMargins(12, 4, 12, 4)
-        self.verification = VerificationPage()
+        self.skeleton = Skeleton()
+        self.empty = self._build_empty()
+        self.pages, self.parts = QStackedWidget(), QStackedWidget()
+        lay_out(self, self.controls, self.working, self.banner, self.notes, body=self.pages)
+        self.body = split(Qt.Orientation.Horizontal)
+        self.area = scrolled(self.body)  # where the window is small the results keep their height
+        for page in (self.empty, self.skeleton, self.area):
+            self.pages.addWidget(page)
+        fill(self.body, self.parts)
+        self.verification = VerificationPage(self.parts)
         look(self.desk, self.verification.model, "scores_of", usual=-1)
         self.verification.operated.connect(self._on_operated)
         self.verification.fars_chosen.connect(lambda fars: plan_changed(desk, self, fars=fars))
         self.verification.asked.connect(desk.act)
         self.verification.drawn.connect(self._on_drawn)
         self.verification.listed.connect(self._on_listed)
-        self.parts = QStackedWidget()
         for part in (self.verification, QWidget(), QWidget()):
             self.parts.addWidget(part)
-        self.body = QSplitter(Qt.Orientation.Horizontal)
-        self.body.setHandleWidth(4)
-        self.body.setChildrenCollapsible(False)
-        self.body.addWidget(self.parts)
-        self.body.addWidget(self._build_list())
+        fill(self.body, self._build_list())
         self.body.setStretchFactor(0, 1)
-        # Where the window is small the results keep their height and the page scrolls.
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setAccessibleName(tr("Results"))
-        self.area.setWidget(self.body)
-        self.skeleton = Skeleton()
-        self.empty = self._build_empty()
-        self.pages = QStackedWidget()
-        for page in (self.empty, self.skeleton, self.area):
-            self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.controls, self.working, self.banner, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
         self._stop_jobs = desk.jobs.listen(self._on_job)
         self.destroyed.connect(self._stop_jobs)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from facelens.analyses.divided import Learners
 from facelens.images.faceset import Ids
@@ -24,7 +24,7 @@ from facelens.session.selection import Mode, Selection
 from facelens.session.workspace import Workspace
 from facelens.views.asking import Asking
 from facelens.views.controls import EmptyState, Segmented, label
-from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
+from facelens.views.frame import Frame, Places, Skeleton, fill, lay_out, scrolled, split
 from facelens.views.learner_controls import LearnerControls
 from facelens.views.looking import look
 from facelens.views.panel import Desk, Panel
@@ -65,7 +65,7 @@ class LearnersPanel(Panel):
             request=questions.learners,
         )
         self.asking.changed.connect(self._on_job)
-        self.controls = LearnerControls()
+        self.controls = LearnerControls(self)
         self.controls.planned.connect(self._on_planned)
         self.controls.ranked.connect(lambda _: self._show_recall())
         look(desk, self.controls.k, "learners_at")
@@ -87,20 +87,19 @@ class LearnersPanel(Panel):
         self.skeleton = Skeleton()
         self.empty = self._build_empty()
         self.pages = QStackedWidget()
-        for page in (self.empty, self.skeleton, self._build_body()):
+        lay_out(self, self.controls, self.working, self.notes, body=self.pages)
+        for page in (self.empty, self.skeleton):
             self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.controls, self.working, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
+        self._build_body()
 
     # -- building
 
-    def _build_body(self) -> QWidget:
+    def _build_body(self) -> None:
         from facelens.views.specialists import LIMITS
 
+        self.top, self.body = split(Qt.Orientation.Horizontal), split(Qt.Orientation.Vertical)
+        self.area = scrolled(self.body)
+        self.pages.addWidget(self.area)
         rows = scrolled(self.specialists, tr("Faces that one learner alone finds"))
         self.specialists.went.connect(lambda y: rows.ensureVisible(0, y, 0, 60))
         self.only = Frame(tr("Found by one learner only"), rows, yields=True)
@@ -119,10 +118,8 @@ class LearnersPanel(Panel):
             label=tr("More about the learners"),
         )
         self.below.changed.connect(lambda _: self._show_below())
-        self.top = split(Qt.Orientation.Horizontal, self.only, self.recall)
-        self.body = split(Qt.Orientation.Vertical, self.top, self.below, sizes=(60, 40))
-        self.area = scrolled(self.body, tr("Results"))
-        return self.area
+        fill(self.body, self.top, self.below, sizes=(60, 40))
+        fill(self.top, self.only, self.recall)
 
     def _build_empty(self) -> EmptyState:
         made = EmptyState("points", tr("No learners yet"))

@@ -33,7 +33,7 @@ from facelens.session.questions import QUERIES, SEARCH, SWEEP, ground
 from facelens.session.selection import Mode, Selection
 from facelens.views.asking import Asking, Errands
 from facelens.views.controls import EmptyState, label
-from facelens.views.frame import Frame, Skeleton, scrolled, split
+from facelens.views.frame import Frame, Skeleton, fill, lay_out, scrolled, split
 from facelens.views.heat import COLOURS
 from facelens.views.looking import Look, look
 from facelens.views.match_controls import MatchControls
@@ -136,7 +136,7 @@ class MatchPanel(Panel):
         self._chosen = Selection()  # of queries of another gallery
         self._of: FaceSet | None = None  # those that are shown
         self._listed: tuple[object, ...] = ()  # what is shown of all queries, but for alpha
-        self.controls = MatchControls()
+        self.controls = MatchControls(self)
         self.controls.planned.connect(self._on_planned)
         self.controls.occlude.connect(self._on_occlude)
         self.controls.asked.connect(desk.act)
@@ -189,18 +189,17 @@ class MatchPanel(Panel):
         self._writing.timeout.connect(self._write_down)
         self._recall()
         self.pages = QStackedWidget()
-        for page in (self.empty, self.skeleton, self._build_body()):
+        lay_out(self, self.controls, self.working, self.notes, body=self.pages)
+        for page in (self.empty, self.skeleton):
             self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.controls, self.working, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
+        self._build_body()
 
     # -- building
 
-    def _build_body(self) -> QWidget:
+    def _build_body(self) -> None:
+        self.middle, self.body = split(Qt.Orientation.Vertical), split(Qt.Orientation.Horizontal)
+        self.area = scrolled(self.body)
+        self.pages.addWidget(self.area)
         self.ranking = Frame(tr("Ranking"), self.slopes)
         self.ranking.header.add(self.slopes.mode)
         self.centre = QStackedWidget()
@@ -220,10 +219,8 @@ class MatchPanel(Panel):
         stacked.addWidget(self.ledger.foot)
         self.regions = Frame(tr("Region ledger"), scrolled(column))
         self.regions.header.add(self.ledger.mode)
-        self.middle = split(Qt.Orientation.Vertical, self.plan, self.all, sizes=(76, 24))
-        self.body = split(Qt.Orientation.Horizontal, self.ranking, self.middle, self.regions)
-        self.area = scrolled(self.body)
-        return self.area
+        fill(self.body, self.ranking, self.middle, self.regions)
+        fill(self.middle, self.plan, self.all, sizes=(76, 24))
 
     def _build_empty(self) -> EmptyState:
         made = EmptyState("compare", tr("No match yet"))

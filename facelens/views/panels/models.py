@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from facelens.features.shard import amount
 from facelens.session import questions
@@ -24,6 +24,7 @@ from facelens.session.depicting import View
 from facelens.session.jobs import Job, Request, State
 from facelens.views.card_form import CardForm
 from facelens.views.controls import Banner, EmptyState, FlowLayout, Header, Segmented, label, plain_tip
+from facelens.views.frame import fill, lay_out, scrolled, split
 from facelens.views.key_report import KeyReport
 from facelens.views.left_out import LeftOut
 from facelens.views.model_list import ModelList
@@ -62,22 +63,13 @@ class ModelsPanel(Panel):
         self.empty = self._build_empty()
         self.list = ModelList()
         self.list.chosen.connect(lambda name: desk.store.update(model=name, initiator=self))
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.setHandleWidth(4)
-        self.split.setChildrenCollapsible(False)
-        self.split.addWidget(self.list)
-        self.split.addWidget(self._build_detail())
-        self.split.setStretchFactor(1, 1)
-        self.split.setSizes([240, 680])
-        self.pages = QStackedWidget()
+        self.split, self.pages = split(Qt.Orientation.Horizontal), QStackedWidget()
+        lay_out(self, self.header, self.reading, body=self.pages)
         self.pages.addWidget(self.empty)
         self.pages.addWidget(self.split)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        outer.addWidget(self.header)
-        outer.addWidget(self.reading)
-        outer.addWidget(self.pages, 1)
+        self._build_detail()
+        self.split.setStretchFactor(1, 1)
+        self.split.setSizes([240, 680])
         self._shown: Inspection | None = None
         self._trials: dict[str, Made] = {}  # by what a figure calls them, the last of each
         self._stop_jobs = desk.jobs.listen(self._on_job)
@@ -98,7 +90,12 @@ class ModelsPanel(Panel):
         vectors.setToolTip(tr("Vectors made elsewhere for the open gallery: npy, npz, Parquet, TSV, safetensors"))
         return made
 
-    def _build_detail(self) -> QWidget:
+    def _build_detail(self) -> None:
+        inner = QWidget()
+        inner.setObjectName("panel")
+        self.area = scrolled(inner, tr("The chosen model"))
+        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        fill(self.split, self.list, self.area)
         self.lead = label(name="lead", wrap=True)
         self.about = label(name="sub", wrap=True)
         self.about.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -144,10 +141,6 @@ class ModelsPanel(Panel):
         self.left_out.look.connect(self._on_look)
         self.left_out.retried.connect(lambda: self.work.embed(self.chosen))
         self.details = _Pages()
-        for page in (self.form, self.report, self.left_out):
-            self.details.addWidget(page)
-        inner = QWidget()
-        inner.setObjectName("panel")
         column = QVBoxLayout(inner)
         column.setContentsMargins(16, 12, 16, 16)
         column.setSpacing(0)
@@ -179,13 +172,8 @@ class ModelsPanel(Panel):
         column.addLayout(_row(self.switch))
         column.addSpacing(10)
         column.addWidget(self.details, 1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setWidget(inner)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setAccessibleName(tr("The chosen model"))
-        self.area = area
-        return area
+        for page in (self.form, self.report, self.left_out):
+            self.details.addWidget(page)
 
     def _button(self, text: str, tip: str, action: str) -> QPushButton:
         made = QPushButton(text)

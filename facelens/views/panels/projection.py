@@ -50,7 +50,7 @@ from facelens.views.colouring import Colouring, Entry, by_names, by_numbers
 from facelens.views.control_row import Choice
 from facelens.views.controls import EmptyState, Header, label, tool_button
 from facelens.views.face_change import FaceChange
-from facelens.views.frame import Frame, split
+from facelens.views.frame import Frame, fill, lay_out, split
 from facelens.views.hover import Line
 from facelens.views.looking import Look, look
 from facelens.views.moved_list import MovedList
@@ -122,7 +122,7 @@ class ProjectionPanel(Panel):
             request=self._request,
         )
         self.asking.changed.connect(self._on_job)
-        self.controls = ProjectionControls()
+        self.controls = ProjectionControls(self)
         self.controls.planned.connect(self._on_planned)
         self.controls.refine.connect(self.refine)
         self.working = Working()
@@ -162,27 +162,20 @@ class ProjectionPanel(Panel):
         self.legend.coloured.connect(self._on_coloured)
         self.legend.shaped.connect(self._on_shaped)
         self.legend.focused.connect(self._on_focused)
-        self.sides = split(Qt.Orientation.Horizontal, self.pair, self.beside, sizes=(1000, 232))
-        self.sides.setStretchFactor(1, 0)
-        self.views = QStackedWidget()
-        for view in (self.map, self.sides):
-            self.views.addWidget(view)
-        self.body = QWidget()
+        self.sides, self.views, self.pages = split(Qt.Orientation.Horizontal), QStackedWidget(), QStackedWidget()
+        lay_out(self, self.controls, self.working, self.notes, body=self.pages)
+        self.body, self.empty = QWidget(), self._build_empty()
+        for page in (self.empty, self.body):
+            self.pages.addWidget(page)
         column = QVBoxLayout(self.body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.views, 1)
         column.addWidget(self.legend)
-        self.empty = self._build_empty()
-        self.pages = QStackedWidget()
-        for page in (self.empty, self.body):
-            self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.controls, self.working, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
+        for view in (self.map, self.sides):
+            self.views.addWidget(view)
+        fill(self.sides, self.pair, self.beside, sizes=(1000, 232))
+        self.sides.setStretchFactor(1, 0)
         theme.follow(self, self._on_theme)
 
     def _build_empty(self) -> EmptyState:

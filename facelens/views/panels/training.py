@@ -11,13 +11,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from facelens.errors import FaceLensError
 from facelens.session.depicting import View
 from facelens.session.jobs import Job, State
 from facelens.views.controls import Banner, EmptyState, Segmented
-from facelens.views.frame import split
+from facelens.views.frame import fill, lay_out, split
 from facelens.views.panel import Desk, Panel
 from facelens.views.recipe_form import WIDTH, RecipeForm
 from facelens.views.training import FIRST, SLOT, Trainer
@@ -42,32 +42,8 @@ class TrainingPanel(Panel):
         self.setAccessibleName(tr("Training"))
         self.work = Trainer(desk)
         self._problem: FaceLensError | None = None  # of the last thing that was asked for
-        self.form = RecipeForm()
-        self.form.chosen.connect(self._on_chosen)
-        self.form.changed.connect(self.work.change)
-        self.form.given.connect(self._on_given)
-        self.form.started.connect(self._on_started)
-        self.form.moved.connect(self.work.another_folder)
         self.banner = Banner()
         self.banner.dismissed.connect(self._on_dismissed)
-        self.page = RunPage()
-        self.page.stopped.connect(self.work.stop)
-        self.page.resumed.connect(self.work.resume)
-        self.page.shown_models.connect(lambda: desk.act("model.show"))
-        self.empty = EmptyState(
-            "play",
-            tr("Nothing is trained yet"),
-            tr("Choose a recipe and press Start. Every term of the loss is drawn while it learns."),
-            note=tr("Pictures stay where they are and never leave this computer."),
-        )
-        self.pages = QStackedWidget()
-        self.pages.setMinimumWidth(240)
-        self.pages.addWidget(self.empty)
-        self.pages.addWidget(self.page)
-        self.body = split(Qt.Orientation.Horizontal, self.form, self.pages)
-        self.body.setStretchFactor(0, 0)
-        self.body.setStretchFactor(1, 1)
-        self.body.setSizes([WIDTH, 900])
         self.sides = Segmented([("form", tr("Recipe")), ("run", tr("Curves"))], label=tr("Side of the training"))
         self.sides.button("form").setToolTip(tr("What is trained, on what and how"))
         self.sides.button("run").setToolTip(tr("What came of it so far"))
@@ -77,12 +53,31 @@ class TrainingPanel(Panel):
         row.setContentsMargins(12, 7, 12, 7)
         row.addWidget(self.sides)
         row.addStretch(1)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.strip, self.banner):
-            outer.addWidget(part)
-        outer.addWidget(self.body, 1)
+        self.body, self.pages = split(Qt.Orientation.Horizontal), QStackedWidget()
+        self.pages.setMinimumWidth(240)
+        lay_out(self, self.strip, self.banner, body=self.body)
+        self.form = RecipeForm(self.body)
+        self.form.chosen.connect(self._on_chosen)
+        self.form.changed.connect(self.work.change)
+        self.form.given.connect(self._on_given)
+        self.form.started.connect(self._on_started)
+        self.form.moved.connect(self.work.another_folder)
+        fill(self.body, self.form, self.pages)
+        self.empty = EmptyState(
+            "play",
+            tr("Nothing is trained yet"),
+            tr("Choose a recipe and press Start. Every term of the loss is drawn while it learns."),
+            note=tr("Pictures stay where they are and never leave this computer."),
+        )
+        self.page = RunPage(self.pages)
+        self.page.stopped.connect(self.work.stop)
+        self.page.resumed.connect(self.work.resume)
+        self.page.shown_models.connect(lambda: desk.act("model.show"))
+        self.pages.addWidget(self.empty)
+        self.pages.addWidget(self.page)
+        self.body.setStretchFactor(0, 0)
+        self.body.setStretchFactor(1, 1)
+        self.body.setSizes([WIDTH, 900])
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(OFTEN)

@@ -29,7 +29,7 @@ from facelens.session.questions import ASSESS, limit_of
 from facelens.session.selection import Mode, Selection
 from facelens.views.assessing import AT_ONCE, Assessing, asked
 from facelens.views.controls import Banner, EmptyState, Segmented, label, tool_button
-from facelens.views.frame import Frame, Places, Skeleton, scrolled, split
+from facelens.views.frame import Frame, Places, Skeleton, fill, lay_out, scrolled, split
 from facelens.views.grid import Marks, ThumbnailGrid
 from facelens.views.looking import Look, look
 from facelens.views.panel import Desk, Panel, while_there
@@ -89,7 +89,7 @@ class UncertaintyPanel(Panel):
         self._updated: tuple[object, ...] = ()  # the question to which another query model was tried
         self._tried = ""  # that model
         self._stretched: Ids = np.zeros(0, np.int64)  # what was chosen on the curve
-        self.controls = UncertaintyControls()
+        self.controls = UncertaintyControls(self)
         self.controls.planned.connect(lambda changes: asked(desk, self, **changes))
         self.controls.scored.connect(self._on_scored)
         self.controls.compared.connect(self.compare_with)
@@ -121,20 +121,20 @@ class UncertaintyPanel(Panel):
         self.skeleton = Skeleton()
         self.empty = self._build_empty()
         self.pages = QStackedWidget()
-        for page in (self.empty, self.skeleton, self._build_body()):
+        lay_out(self, self.controls, self.working, self.banner, self.notes, body=self.pages)
+        for page in (self.empty, self.skeleton):
             self.pages.addWidget(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        for part in (self.controls, self.working, self.banner, self.notes):
-            outer.addWidget(part)
-        outer.addWidget(self.pages, 1)
+        self._build_body()
         self._stop_jobs = desk.jobs.listen(self._on_job)
         self.destroyed.connect(self._stop_jobs)
 
     # -- building
 
-    def _build_body(self) -> QWidget:
+    def _build_body(self) -> None:
+        self.left, self.right = split(Qt.Orientation.Vertical), split(Qt.Orientation.Vertical)
+        self.body = split(Qt.Orientation.Horizontal)
+        self.area = scrolled(self.body)
+        self.pages.addWidget(self.area)
         self.histogram = Frame(tr("Variance"), self.variance)
         self.counts = Segmented([("linear", tr("linear")), ("log", tr("log"))], label=tr("Counts"), height=22)
         self.counts.button("linear").setToolTip(tr("Counts of faces as they are"))
@@ -178,11 +178,9 @@ class UncertaintyPanel(Panel):
         self.curve = Frame(tr("Risk against coverage"), curve, tr("drag the line"), yields=True)
         self.curve.header.add(self.task)
         self.correct = Frame(tr("Uncertainty and correctness"), self.quadrants, yields=True)
-        self.left = split(Qt.Orientation.Vertical, self.histogram, self.below, sizes=(36, 64))
-        self.right = split(Qt.Orientation.Vertical, self.curve, self.correct, sizes=(50, 50))
-        self.body = split(Qt.Orientation.Horizontal, self.left, self.right)
-        self.area = scrolled(self.body)
-        return self.area
+        fill(self.body, self.left, self.right)
+        fill(self.left, self.histogram, self.below, sizes=(36, 64))
+        fill(self.right, self.curve, self.correct, sizes=(50, 50))
 
     def _build_empty(self) -> EmptyState:
         made = EmptyState("points", tr("No ensemble yet"))

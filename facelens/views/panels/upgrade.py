@@ -35,7 +35,7 @@ from facelens.views import theme
 from facelens.views.asking import Asking, Errands
 from facelens.views.control_row import Choice
 from facelens.views.controls import label
-from facelens.views.frame import Frame, Places, Switch, scrolled, split
+from facelens.views.frame import Frame, Places, Switch, fill, scrolled, split
 from facelens.views.looking import look
 from facelens.views.panel import Desk, while_there
 from facelens.views.results import AT_ONCE, Results
@@ -106,7 +106,7 @@ class UpgradePanel(Results):
         )
         self.laying.changed.connect(self._on_laid)
         self.errands = Errands(desk, self)
-        self.controls = UpgradeControls()
+        self.controls = UpgradeControls(self)
         self.controls.planned.connect(self.ask)
         self.controls.asked.connect(desk.act)
         self.verdict = VerdictBar()
@@ -131,12 +131,16 @@ class UpgradePanel(Results):
         self.map.select.connect(self.select)
         self.cards = FlipCards(desk)
         self.cards.explained.connect(self._on_explained)
-        self.set_up(self.controls, self._build_body(), self.verdict, icon="swap")
+        self.body = split(Qt.Orientation.Horizontal)
+        self.set_up(self.controls, self.body, self.verdict, icon="swap")
+        self._build_body()
         theme.follow(self, self._show_colours)
 
     # -- building
 
-    def _build_body(self) -> QWidget:
+    def _build_body(self) -> None:
+        self.left, self.right = split(Qt.Orientation.Vertical), split(Qt.Orientation.Vertical)
+        fill(self.body, self.left, self.right)
         self.middle = Places(
             [
                 ("gains", tr("Gains"), tr("How much of the way from old to upper arrives"), self.gains),
@@ -190,14 +194,12 @@ class UpgradePanel(Results):
         self.write_flips = self.flips.header.add_button(
             "export", tr("Export every flip as CSV"), lambda: self.desk.act("upgrade.flips")
         )
-        self.left = split(Qt.Orientation.Vertical, self.matrix, self.middle, self.backfill)
-        self.right = split(Qt.Orientation.Vertical, self.upper, self.flips)
-        self.body = split(Qt.Orientation.Horizontal, self.left, self.right)
+        fill(self.left, self.matrix, self.middle, self.backfill)
+        fill(self.right, self.upper, self.flips)
         self._low: bool | None = None
         self._fold(False)
         self._dress_middle()
         self._dress_upper()
-        return self.body
 
     def first(self) -> QWidget:
         return self.matrix.cells
