@@ -1,9 +1,11 @@
-"""Make tests out of a gallery: balanced pairs with folds, as pairs.txt or .bin; and lists of faces as CSV."""
+"""Make tests out of a gallery: balanced pairs with folds, as pairs.txt or .bin; and lists of its faces."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -257,16 +259,53 @@ def guarded(cell: str) -> str:
 
 
 def write_list(path: Path, faces: FaceSet, rows: Rows, *, raw: bool = False) -> None:
-    """Write the faces at `rows` as CSV: path (exact bytes), readable path, identity and all columns.
+    """Write the faces at `rows` as CSV, JSON or Parquet, by the ending: path (exact bytes), identity and all columns.
 
     Paths count from the list's own folder where the gallery lies in or below it, else they are absolute; pseudonyms
-    stand for themselves, in their order. Text is guarded against being run as a formula; `raw` leaves it as it is, and
-    leaves out the readable column.
+    stand for themselves, in their order. A CSV has the readable path too, and its text is guarded against being run as
+    a formula; `raw` leaves it as it is, and leaves out the readable column. CSV and Parquet open as a gallery again.
     """
     path = Path(path)
     prefix = b"" if faces.disguised else _prefix(path.parent.resolve(), faces)
+    rows = faces.listed(rows)
     with atomic_write(path) as stream:
-        put_list(stream, faces, faces.listed(rows), prefix=prefix, raw=raw)
+        if path.suffix.lower() == ".json":
+            _put_json(stream, faces, rows, prefix)
+        elif path.suffix.lower() == ".parquet":
+            _put_parquet(stream, faces, rows, prefix)
+        else:
+            put_list(stream, faces, rows, prefix=prefix, raw=raw)
+
+
+def _put_json(stream: IO[bytes], faces: FaceSet, rows: Rows, prefix: bytes) -> None:
+    """A list with an object for each face; what is not known is null."""
+    for place, row in enumerate(rows.tolist()):
+        said: dict[str, object] = {"path": os.fsdecode(prefix + faces.paths[row]), "identity": faces.identity.name(row)}
+        for name, column in faces.columns.items():
+            value = column.name(row) if isinstance(column, Labels) else column[row].item()
+            said[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+        stream.write(b"[\n" if place == 0 else b",\n")
+        stream.write(json.dumps(said).encode("ascii"))
+    stream.write(b"\n]\n" if len(rows) else b"[]\n")
+
+
+def _put_parquet(stream: IO[bytes], faces: FaceSet, rows: Rows, prefix: bytes) -> None:
+    """A column for each, of its own type; a path that is no text makes that column one of bytes."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    paths: list[bytes] | list[str] = [prefix + faces.paths[row] for row in rows.tolist()]
+    try:
+        paths = [path.decode() for path in paths]  # type: ignore[union-attr]
+    except UnicodeDecodeError:
+        pass
+    made = {"path": pa.array(paths), "identity": pa.array([faces.identity.name(row) for row in rows.tolist()])}
+    for name, column in faces.columns.items():
+        if isinstance(column, Labels):
+            made[name] = pa.array([column.name(row) for row in rows.tolist()])
+        else:
+            made[name] = pa.array(np.asarray(column)[rows], from_pandas=True)  # NaN is null
+    parquet.write_table(pa.table(made), stream)
 
 
 def put_list(stream: IO[bytes], faces: FaceSet, rows: Rows, *, prefix: bytes = b"", raw: bool = False) -> None:

@@ -500,7 +500,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("projection.figure", "Export map…", "Analyse", (), "image", "PNG, SVG or PDF of the map as it is coloured", needs=mapped),
     Action("figure.export", "Export figures…", "Figure", ("Ctrl+E",), "export", "PNG, SVG or PDF of the page in front, with a preview and a recipe; of the gallery the selected faces, or those shown", needs=faces_shown),
     Action("figure.copy", "Copy the figure", "Figure", ("Ctrl+C",), "copy", "Of the page in front; of the gallery the selected faces, or those shown", needs=faces_shown),
-    Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV of the selected faces, or of those shown, with all columns", needs=faces_shown),
+    Action("data.export", "Export list…", "Figure", ("Ctrl+Shift+E",), "export", "CSV, JSON or Parquet of the selected faces, or of those shown, with all columns", needs=faces_shown),
     Action("figure.pseudonyms", "Pseudonyms in exports", "Figure", (), "", "People are P0001, P0002, … in every file and figure that leaves the window; other numbers each time", checkable=True, line_above=True),
     Action("figure.blur", "Blur faces in exports", "Figure", (), "", "Nobody can be made out on the pictures of figures and lists", checkable=True),
     Action("report.export", "Export report…", "Figure", (), "export", "A folder with a page of all that is worked out: settings, data and models, tables, figures, caveats; JSON and LaTeX beside it", needs=gallery_open, line_above=True),

@@ -181,7 +181,7 @@ def _numbers(column: object, n: int) -> np.ndarray:
 
 
 def write_list(faces: FaceSet, rows: Rows, out: Path, *, tick: Tick = silent) -> int:
-    """Write the faces at `rows` with all columns and landmarks as CSV; returns how many."""
+    """Write the faces at `rows` with all columns and landmarks as CSV, JSON or Parquet; returns how many."""
     from facelens.images import builder
 
     tick(0, len(rows))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 PICTURES = "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)"
 TABLES = "JSON (*.json);;CSV (*.csv);;LaTeX (*.tex)"
+LISTS = "CSV (*.csv);;JSON (*.json);;Parquet (*.parquet)"
 RATINGS = ("none", "one", "two", "three", "four", "five")
 
 
@@ -378,8 +379,9 @@ class Commands:
 
     def _export_list(self) -> None:
         suggested = f"{self.stem}.csv"
-        if name := QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, "CSV (*.csv)")[0]:
-            self.export_list(_with_ending(name, ".csv"))
+        name, kind = QFileDialog.getSaveFileName(self.window, tr("Export list"), suggested, LISTS)
+        if name:
+            self.export_list(_with_ending(name, kind.partition("*")[2].rstrip(")") or ".csv"))
 
     def export_list(self, path: Path) -> None:
         """Write the selected (or shown) faces with all columns, in a thread: a million take their time."""

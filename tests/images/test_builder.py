@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import csv
+import json
+import os
 import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from facelens.errors import InputError
 from facelens.images import builder, decode, readers
@@ -166,6 +169,44 @@ def test_a_list_of_a_selection(people: Path, tmp_path: Path) -> None:
     assert [again.identity.name(i) for i in range(3)] == [faces.identity.name(i) for i in (5, 2, 7)]
     np.testing.assert_array_equal(again.columns["score"], faces.columns["score"][[5, 2, 7]])  # type: ignore[index]
     assert "readable" not in again.columns
+
+
+def test_a_list_as_parquet_is_a_gallery_again_and_its_columns_keep_their_types(people: Path, tmp_path: Path) -> None:
+    faces = readers.read(people).faces.with_columns(
+        {"score": np.where(np.arange(12) == 5, np.nan, 0.25), "n": np.arange(12), "tone": Labels.of(["-x", None] * 6)}
+    )
+    builder.write_list(tmp_path / "list.parquet", faces, np.array([5, 2, 7]))
+    table = parquet.read_table(tmp_path / "list.parquet")
+    assert table.column_names == ["path", "identity", "score", "n", "tone"]
+    assert table["score"].to_pylist() == [None, 0.25, 0.25] and table["n"].to_pylist() == [5, 2, 7]
+    again = readers.read(tmp_path / "list.parquet").faces
+    assert [again.path(i) for i in range(3)] == [faces.path(i) for i in (5, 2, 7)]
+    assert [again.identity.name(i) for i in range(3)] == [faces.identity.name(i) for i in (5, 2, 7)]
+    tone = again.columns["tone"]
+    assert isinstance(tone, Labels) and tone.name(1) == "-x", "no quote goes before it: nothing runs formulas there"
+
+
+def test_a_list_as_json(people: Path, tmp_path: Path) -> None:
+    faces = readers.read(people).faces.with_columns(
+        {"score": np.where(np.arange(12) == 5, np.inf, 0.25), "n": np.arange(12), "tone": Labels.of(["=1", None] * 6)}
+    )
+    builder.write_list(tmp_path / "list.JSON", faces, np.array([5, 2]))
+    first, second = json.loads((tmp_path / "list.JSON").read_text("utf-8"))
+    assert first["path"] == "people/Bo_Rask/Bo_Rask_0003.jpg" and first["score"] is None and first["n"] == 5
+    assert second["tone"] == "=1" and second["score"] == 0.25
+    builder.write_list(tmp_path / "none.json", faces, np.array([], np.int64))
+    assert json.loads((tmp_path / "none.json").read_text("utf-8")) == []
+
+
+def test_a_name_that_is_no_text_survives_in_every_kind_of_list(tmp_path: Path, draw: Draw) -> None:
+    draw("g/plain.png", 1)
+    os.rename(os.fsencode(tmp_path / "g" / "plain.png"), os.fsencode(tmp_path / "g") + b"/\xff.png")
+    faces = readers.read(tmp_path / "g").faces
+    for ending in ("csv", "json", "parquet"):
+        builder.write_list(tmp_path / "g" / f"list.{ending}", faces, np.arange(1))
+    (said,) = json.loads((tmp_path / "g" / "list.json").read_text("utf-8"))
+    assert os.fsencode(said["path"]) == faces.paths[0] == b"\xff.png"
+    assert parquet.read_table(tmp_path / "g" / "list.parquet")["path"].to_pylist() == [b"\xff.png"]
 
 
 def test_a_guard_and_a_quote_in_a_name_are_told_apart(tmp_path: Path, draw: Draw) -> None:
