@@ -301,8 +301,9 @@ class FaceSet:
         """The row of one id, or None."""
         if face is None:
             return None
-        rows = self.rows_of(np.array([face], np.int64))
-        return int(rows[0]) if len(rows) else None
+        known, order = self._by_id
+        at = int(np.searchsorted(known, face))
+        return int(order[at]) if at < len(known) and known[at] == face else None
 
     def take(self, rows: Rows, *, name: str | None = None) -> FaceSet:
         """The faces at `rows`, in that order, with their ids."""

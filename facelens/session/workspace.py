@@ -517,6 +517,7 @@ class Workspace:
             "marked_faces": {"faces", "annotations", "subsets"},
             "standing_faces": {"faces", "annotations", "subsets", "standing"},
             "kept_faces": {"faces", "excluded"},
+            "_embedded": {"faces", "excluded", "features"},
         }
         for name, fields in origins.items():
             if name in before.__dict__ and not changed & fields:
@@ -548,11 +549,15 @@ class Workspace:
         """How many of the faces that are not excluded have a vector of a model, and how many there are."""
         if self.kept_faces is None:
             return 0, 0
-        features = self.features.get(name)
-        if features is None:
-            return 0, len(self.kept_faces)
-        have = np.union1d(features.ids, features.invalid)
-        return int(np.isin(self.kept_faces.ids, have).sum()), len(self.kept_faces)
+        return self._embedded.get(name, 0), len(self.kept_faces)
+
+    @cached_property
+    def _embedded(self) -> dict[str, int]:
+        """By model. Half of all commands ask for it after every step."""
+        if self.kept_faces is None:
+            return {}
+        seen = {name: np.union1d(one.ids, one.invalid) for name, one in self.features.items()}
+        return {name: int(np.isin(self.kept_faces.ids, ids).sum()) for name, ids in seen.items()}
 
 
 def _answer(kept: Answer | None, question: tuple[object, ...]) -> object:

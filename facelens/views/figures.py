@@ -16,9 +16,11 @@ from PySide6.QtGui import QGuiApplication, QImage
 from facelens.errors import FaceLensError, InputError
 from facelens.session import folders
 from facelens.session.jobs import Job, Request, State
+from facelens.views.later import aside
 from facelens.views.leaving import guise
 from facelens.views.leaving import written as told
 from facelens.views.panel import Desk, Panel
+from facelens.views.thumbnails import image_of
 from facelens.words import plural, tr
 
 if TYPE_CHECKING:
@@ -104,9 +106,11 @@ class Figures:
         path = folders.cache() / f"figure {next(_numbers)}.png"
 
         def done(job: Job) -> None:
-            image = QImage(str(path)) if job.state is State.DONE else None
-            path.unlink(missing_ok=True)
-            then(image, job)
+            if job.state is State.DONE:
+                aside(self.desk.thumbnails, lambda: _taken(path), lambda image: then(image, job))
+            else:
+                path.unlink(missing_ok=True)
+                then(None, job)
 
         self.desk.jobs.submit(self.request(word, path, which=(name,), paper=paper, recipe=False, slot=slot), then=done)
 
@@ -129,3 +133,21 @@ class Figures:
                 self.desk.notify(job.error, trace=job.trace)
 
         self.picture(word, name, paper=paper or Paper(dpi=COPIED), slot="figure", then=then)
+
+
+def _taken(path: Path) -> QImage | None:
+    """The picture in a file of ours, which goes; by Pillow, which lets the window go on meanwhile."""
+    import numpy as np
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            image = image_of(np.asarray(picture.convert("RGB")))
+            for key, text in picture.info.items():  # what is said about it beside the pixels
+                if isinstance(key, str) and isinstance(text, str):
+                    image.setText(key, text)
+            return image
+    except OSError:
+        return None
+    finally:
+        path.unlink(missing_ok=True)

@@ -6,11 +6,15 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 from shiboken6 import isValid
 
 from facelens.views.bridge import Bridge
+
+T = TypeVar("T")
+under_way: set[object] = set()  # what `aside` has still to tell
 
 
 class Later(QObject):
@@ -25,6 +29,19 @@ class Later(QObject):
     def ask(self, work: Callable[[], object]) -> None:
         """Do this next."""
         self._errand.ask(work)
+
+
+def aside(owner: QObject, work: Callable[[], T], then: Callable[[T], object]) -> None:
+    """Do `work` in a thread of its own; `then` is told what came of it, as long as Qt has not deleted `owner`."""
+    there, post, errand = weakref.ref(owner), Bridge().post, object()
+    under_way.add(errand)
+
+    def told(result: T) -> None:
+        under_way.discard(errand)
+        if (one := there()) is not None and isValid(one):
+            then(result)
+
+    threading.Thread(target=lambda: post(partial(told, work())), name="aside", daemon=True).start()
 
 
 def _tell(asker: weakref.ref[Later], result: object) -> None:

@@ -662,8 +662,9 @@ class MainWindow(QMainWindow):
         name = f"beside-{word}"
         old = self.findChild(Dock, name)
         if old is not None:
-            old.show()
-            old.raise_()
+            if self.dockWidgetArea(old) != Qt.DockWidgetArea.NoDockWidgetArea:  # else it is on its way
+                old.show()
+                old.raise_()
             return
         cls = next(cls for cls in PANELS if cls.word == word)
         dock = Dock(tr(cls.title), name, parent=self)
@@ -673,8 +674,12 @@ class MainWindow(QMainWindow):
         dock.setWidget(panel)
         if word in AT_THE_FOOT:
             panel.dress(dock.header)  # type: ignore[attr-defined]
-            self._open_at_foot(dock)
-            return
+        # Making a page and showing it each take their time: between them the window hears what is asked of it.
+        place = self._open_at_foot if word in AT_THE_FOOT else self._open_at_right
+        QTimer.singleShot(0, dock, lambda: place(dock))
+
+    def _open_at_right(self, dock: Dock) -> None:
+        """Between stage and inspector; two would leave the stage no room, so they share a place."""
         right = Qt.DockWidgetArea.RightDockWidgetArea
         there = [
             one
@@ -683,7 +688,7 @@ class MainWindow(QMainWindow):
             if one.isVisible() and not one.isFloating()
         ]
         self.addDockWidget(right, dock)
-        if there:  # two would leave the stage no room: they share a place, until one is drawn out of it
+        if there:
             self.tabifyDockWidget(there[-1], dock)
             dock.show()
             dock.raise_()

@@ -24,6 +24,7 @@ from facelens.views.tables import Cell, Column, ResultTable, difference_cell, me
 from facelens.words import number, plural, tr
 
 HEADER = 30  # px, over a table
+KEPT = 500  # rows of a table that are not made again
 MOST = 0.6  # of the page, for the means
 MEANINGS = {
     "P@1": "Share of queries whose nearest picture shows the same person",
@@ -43,6 +44,8 @@ class _Lines(Sequence[Sequence[Cell]]):
     def __init__(self, page: RetrievalPage, queries: Queries, order: NDArray[np.int64], shown: Sequence[str]) -> None:
         self.page, self.queries, self.order, self.shown = page, queries, order, shown
         self.values = [listing.query_values(queries, name) for name in shown]
+        self._made: dict[int, list[Cell]] = {}
+        self._faces = page.faces
 
     def __len__(self) -> int:
         return len(self.order)
@@ -50,6 +53,13 @@ class _Lines(Sequence[Sequence[Cell]]):
     def __getitem__(self, place):  # type: ignore[no-untyped-def]
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
+        if len(self._made) >= KEPT or self._faces is not self.page.faces:
+            self._made, self._faces = {}, self.page.faces
+        if place not in self._made:  # every cell that is painted asks for its row
+            self._made[place] = self._make(place)
+        return self._made[place]
+
+    def _make(self, place: int) -> list[Cell]:
         row = int(self.order[place])
         queries = self.queries
         cells = [Cell(self.page.label_of(int(queries.query[row])), taps=True)]

@@ -140,11 +140,12 @@ class _Model(QAbstractTableModel):
         super().__init__(parent)
         self.columns: tuple[Column, ...] = ()
         self.rows: Sequence[Sequence[Cell]] = ()
+        self.first: Sequence[Sequence[Cell]] = ()  # those that are measured; rows may be made when they are asked for
         self.tall = False
 
     def fill(self, columns: tuple[Column, ...], rows: Sequence[Sequence[Cell]]) -> None:
         self.beginResetModel()
-        self.columns, self.rows = columns, rows
+        self.columns, self.rows, self.first = columns, rows, rows[:MEASURED]
         self.endResetModel()
 
     def changes_only(self, columns: tuple[Column, ...], rows: Sequence[Sequence[Cell]]) -> bool:
@@ -158,7 +159,7 @@ class _Model(QAbstractTableModel):
         changed = [i for i, (new, was) in enumerate(zip(rows, old)) if new != was]
         if any([cell.span for cell in rows[i]] != [cell.span for cell in old[i]] for i in changed):
             return False
-        self.rows = rows
+        self.rows, self.first = rows, rows[:MEASURED]
         for i in changed:
             self.dataChanged.emit(self.index(i, 0), self.index(i, len(columns) - 1))
         return True
@@ -303,7 +304,7 @@ class ResultTable(QTableView):
         framed = self.framed
         self.clearSpans()
         self.model_.fill(columns, rows)
-        for i, row in enumerate(rows[:SPANS]):
+        for i, row in enumerate(rows if len(rows) <= SPANS else ()):
             for j, cell in enumerate(row):
                 if cell.span > 1:
                     self.setSpan(i, j, 1, cell.span)
@@ -420,7 +421,7 @@ class ResultTable(QTableView):
             self.horizontalHeader().setFixedHeight(TALL_HEAD if tall else HEAD)
 
     def _needs(self, px: int, *, tall: bool) -> list[float]:
-        columns, rows = self.model_.columns, self.model_.rows[:MEASURED]
+        columns, rows = self.model_.columns, self.model_.first
         needs = []
         for j, column in enumerate(columns):
             texts = [row[j].text for row in rows if j < len(row) and not row[j].why]
@@ -430,7 +431,7 @@ class ResultTable(QTableView):
 
     def _reasons(self, column: int, *, tall: bool) -> float:
         """How wide a column must be for the reasons in it to be read."""
-        cells = [row[column] for row in self.model_.rows[:MEASURED] if column < len(row)]
+        cells = [row[column] for row in self.model_.first if column < len(row)]
         wide = (_width(cell.text, 11, tall=tall) for cell in cells if cell.why and cell.span == 1)
         return max(wide, default=-2.0 * PADDING) + 2 * PADDING + 2
 

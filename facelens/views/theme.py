@@ -20,7 +20,7 @@ from shiboken6 import isValid
 from facelens.figures import hues
 
 Scheme = Literal["system", "light", "dark"]
-TURN = 0.02  # s; after that the window is heard before more pages are dressed
+TURN = 0.02  # s; after that the window is heard before more widgets are dressed
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class Themes(QObject):
         self.undressed: weakref.WeakSet[QWidget] = weakref.WeakSet()  # of them, those that wear another theme
         self.followers: weakref.WeakKeyDictionary[QWidget, list[weakref.WeakMethod]] = weakref.WeakKeyDictionary()
         self._curtains: weakref.WeakSet[QWidget] = weakref.WeakSet()  # windows that are not painted meanwhile
+        self._turns: Iterator[None] = iter(())
         self._next = QTimer(self)
         self._next.setSingleShot(True)
         self._next.timeout.connect(self._dress_next)
@@ -116,28 +117,35 @@ class Themes(QObject):
         """Pages in sight that have still to put it on."""
         return [page for page in tuple(self.undressed) if isValid(page) and page.isVisible()]
 
-    def dress_by_and_by(self) -> None:
-        """Some in each round of the event loop; what is seen changes when all of them have changed."""
-        for page in self.seen():
-            window = page.window()
-            window.setUpdatesEnabled(False)
-            self._curtains.add(window)
+    def dress_by_and_by(self, frame: Sequence[QWidget]) -> None:
+        """The frame, then pages in sight, some widgets in each round of the event loop.
+
+        What is seen changes when all of them have changed.
+        """
+        for window in {one.window() for one in (*frame, *self.seen())}:
+            if window.isVisible() and window.updatesEnabled():
+                window.setUpdatesEnabled(False)
+                self._curtains.add(window)
+        self._turns = _turns(frame)
         self._next.start(0)
 
     def _dress_next(self) -> None:
-        pages, end = self.seen(), time.monotonic() + TURN
+        end, done = time.monotonic() + TURN, False
         try:
-            while pages and time.monotonic() < end:
-                dress(pages.pop())
+            done = all(time.monotonic() < end for _ in self._turns)
+        except BaseException:
+            self._turns = _turns(())  # the others have theirs
+            raise
         finally:
-            if pages:
-                self._next.start(0)
-            else:
+            if done:
                 self.draw_curtains()
+            else:
+                self._next.start(0)
 
     def draw_curtains(self) -> None:
-        """Windows are painted again."""
+        """Nobody has a turn any more; windows are painted again."""
         self._next.stop()
+        self._turns = iter(())
         windows, self._curtains = tuple(self._curtains), weakref.WeakSet()
         for window in windows:
             if isValid(window):
@@ -160,7 +168,7 @@ def follow(widget: QWidget, call: Callable[[], object]) -> None:
 def apply(app: QApplication, scheme: Scheme = "system", *, by_and_by: bool = False) -> Theme:
     """Dress the whole application; "system" follows the desktop from now on.
 
-    `by_and_by`: pages in sight one after the other, so that the window hears what is asked of it meanwhile.
+    `by_and_by`: in turns, so that the window hears what is asked of it meanwhile.
     """
     themes.follow(app)
     themes.scheme = scheme
@@ -179,8 +187,8 @@ def _wear(app: QApplication, scheme: Scheme, *, by_and_by: bool = False) -> Them
     if not app.styleSheet():
         app.setStyle("Fusion")
     # Given another sheet, Qt dresses whom it knows, one by one and each with all that lies in it. So it is made to
-    # forget them first, and they are dressed here, once each: the frame of windows at once, then pages in sight, and
-    # pages that nobody sees when they are shown. Pages have nine tenths of all widgets.
+    # forget them first, and they are dressed here, once each: the frame of windows, then pages in sight, and pages
+    # that nobody sees when they are shown. Pages have nine tenths of all widgets.
     app.style().unpolish(app)
     app.setStyleSheet(style_sheet(theme))
     app.setPalette(palette(theme))
@@ -190,26 +198,38 @@ def _wear(app: QApplication, scheme: Scheme, *, by_and_by: bool = False) -> Them
     later = {one for page in pages for one in _all_of(page)}
     themes.undressed.update(pages)
     windows = [top for top in app.topLevelWidgets() if top.parentWidget() is None]
-    _put_on([one for top in windows for one in _all_of(top) if one not in later])
+    frame = [one for top in windows for one in _all_of(top) if one not in later]
     themes.changed.emit(theme)
     if by_and_by:
-        themes.dress_by_and_by()
+        themes.dress_by_and_by(frame)
     else:
-        for page in themes.seen():
-            dress(page)
+        for _ in _turns(frame):
+            pass
         themes.draw_curtains()
     return theme
 
 
 def dress(page: QWidget) -> None:
-    """What a page puts on when it is shown, or in its turn, if the theme was changed meanwhile."""
+    """What a page puts on when it is shown, if the theme was changed meanwhile."""
     if page in themes.undressed:
-        ones = list(_all_of(page))
-        themes.undressed.difference_update(ones)
-        _put_on(ones)
+        for _ in _changing(page):
+            pass
 
 
-def _put_on(ones: Sequence[QWidget]) -> None:
+def _turns(frame: Sequence[QWidget]) -> Iterator[None]:
+    """Dress the frame of windows, then pages in sight; a step for each widget."""
+    yield from _putting_on(frame)
+    while pages := themes.seen():
+        yield from _changing(pages[0])
+
+
+def _changing(page: QWidget) -> Iterator[None]:
+    ones = list(_all_of(page))
+    themes.undressed.difference_update(ones)
+    yield from _putting_on(ones)
+
+
+def _putting_on(ones: Sequence[QWidget]) -> Iterator[None]:
     """The sheet that the application has now; outer widgets come before what lies in them."""
     style = QApplication.style()
     for one in ones:
@@ -218,10 +238,12 @@ def _put_on(ones: Sequence[QWidget]) -> None:
                 style.polish(one)
             QApplication.sendEvent(one, QEvent(QEvent.Type.StyleChange))
             one.update()
+            yield
     for one in ones:
         for call in tuple(themes.followers.get(one, ())):
             if (method := call()) is not None and isValid(one):
                 method()
+                yield
 
 
 def _all_of(page: QWidget) -> Iterator[QWidget]:

@@ -26,7 +26,7 @@ from facelens.images import readers
 from facelens.session.jobs import JobQueue, Request
 from facelens.session.settings import Settings
 from facelens.session.store import Store
-from facelens.views import main_window, motion, theme
+from facelens.views import later, main_window, motion, theme
 from facelens.views.bridge import Bridge
 from facelens.views.main_window import MainWindow
 from facelens.views.panel import Desk, Panel
@@ -105,7 +105,7 @@ def settle(of: MainWindow | Desk) -> None:
 
     def rested() -> bool:
         nonlocal quiet
-        quiet = 0 if of.jobs.busy or not of.thumbnails.idle else quiet + 1
+        quiet = 0 if of.jobs.busy or not of.thumbnails.idle or later.under_way else quiet + 1
         return quiet >= 3
 
     until(rested, "jobs or thumbnails do not come to rest")

@@ -175,16 +175,20 @@ def test_export_writes_what_is_selected_else_what_is_shown(
 def test_names_without_an_ending_get_one(
     browsing: MainWindow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settle: Callable
 ) -> None:
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mine"), "PDF (*.pdf)"))
+    kinds = ["PDF (*.pdf)"]
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mine"), kinds[-1]))
     browsing.act("figure.export")
     [sheet] = browsing.findChildren(FigureSheet)
     sheet.format.button("pdf").click()
     sheet.save.click()
     settle(browsing)
-    browsing.act("data.export")
+    for kind in ("CSV (*.csv)", "JSON (*.json)", "Parquet (*.parquet)"):
+        kinds.append(kind)
+        browsing.act("data.export")
+        settle(browsing)
     browsing.commands._build("pairs.bin", 1, 2, 0)
     settle(browsing)
-    names = {"mine.pdf", "mine.pdf.recipe.json", "mine.csv", "mine.bin"}
+    names = {"mine.pdf", "mine.pdf.recipe.json", "mine.csv", "mine.json", "mine.parquet", "mine.bin"}
     assert {path.name for path in tmp_path.glob("mine*")} == names
 
 

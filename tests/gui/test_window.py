@@ -176,7 +176,10 @@ def test_theme_switches_live(browsing: MainWindow, settle: Callable) -> None:
 
 def test_a_page_opens_beside_and_dies_when_closed(browsing: MainWindow, pump: Callable, settle: Callable) -> None:
     browsing.open_beside("doctor")
+    browsing.open_beside("doctor")  # it is on its way
     dock = browsing.findChild(Dock, "beside-doctor")
+    assert not dock.isVisible(), "made in this round, shown in the next"
+    settle(browsing)
     panel = dock.widget()
     assert panel.isVisible() and len(panel.list.lines) == len(browsing.store.workspace.diagnosis.findings)
     browsing.open_beside("doctor")
