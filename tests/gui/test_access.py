@@ -138,6 +138,7 @@ def states(window: MainWindow, settle: Callable) -> Iterator[str]:
     yield "doctor"
     window.stage.show_page("gallery")
     window.open_beside("doctor")
+    settle(window)
     yield "beside"
     window.act("palette.open")
     yield "palette"
