@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QObject, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from facelens.errors import NoDisplay
@@ -16,10 +18,12 @@ from facelens.session.settings import Settings
 from facelens.views import theme
 from facelens.views.controls import FocusRing
 from facelens.views.main_window import MainWindow
+from facelens.views.panels import PANELS
 from facelens.views.tidying import Tidying
 from facelens.words import tr
 
 SOON = 800  # ms after the first paint
+BREATH = 30  # ms between two of the files that pages are made of
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,
@@ -58,7 +62,7 @@ def run(*, gallery: Path | None = None, sample: bool = False) -> int:
     elif sample:
         window.after_paint(window.opening.sample)
     window.after_paint(window.keeping.offer)
-    window.after_paint(lambda: QTimer.singleShot(SOON, window, load_charts))
+    window.after_paint(lambda: QTimer.singleShot(SOON, window, lambda: load_ahead(window)))
     window.show()
     try:
         return app.exec()
@@ -66,8 +70,27 @@ def run(*, gallery: Path | None = None, sample: bool = False) -> int:
         restore()
 
 
-def load_charts() -> None:
-    """Ahead of the first page that draws: half of the time it takes is pyqtgraph's import."""
+def load_ahead(window: QObject) -> None:
+    """What pages are made of, before one is opened: charts, then the files of one page after the other.
+
+    None of it is ever garbage, and it is nearly all that the collector would look through, so that is kept from it.
+    """
+    waiting: list[Callable[[], object]] = [_load_charts, *(page.load for page in PANELS)]
+    timer = QTimer(window)
+
+    def load_next() -> None:
+        if waiting:
+            waiting.pop(0)()
+        else:
+            timer.stop()
+            timer.deleteLater()
+            gc.freeze()
+
+    timer.timeout.connect(load_next)
+    timer.start(BREATH)
+
+
+def _load_charts() -> None:
     import facelens.views.plots  # noqa: F401
 
 

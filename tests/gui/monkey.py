@@ -99,7 +99,7 @@ class Monkey:
         from facelens.session import log
         from facelens.session.settings import Settings
         from facelens.views import theme
-        from facelens.views.app import load_charts, make_application
+        from facelens.views.app import load_ahead, make_application
         from facelens.views.controls import FocusRing
         from facelens.views.main_window import MainWindow
 
@@ -117,7 +117,6 @@ class Monkey:
         self.app = make_application()
         theme.apply(self.app, "dark")
         FocusRing().follow(self.app)
-        load_charts()
 
         class Caged(MainWindow):
             def closeEvent(self, event: QCloseEvent) -> None:
@@ -127,6 +126,7 @@ class Monkey:
         self.window.resize(1440, 900)
         self.window.show()
         self.window.activateWindow()
+        load_ahead(self.window)
         self._popups = QTimer(timeout=self._on_popup, interval=40)  # a button with a menu waits until it is closed
         self._popups.start()
         self._beat = QTimer(timeout=self._on_beat, interval=0)
