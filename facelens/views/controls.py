@@ -193,6 +193,15 @@ def together(*parts: QWidget) -> QWidget:
     return made
 
 
+class _Segment(QToolButton):
+    """Hears arrows itself: a filter would be asked about each event of each segment, thousands when a page is made."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        whole = self.parentWidget()
+        if not (isinstance(whole, Segmented) and whole.walk(self, event.key())):
+            super().keyPressEvent(event)
+
+
 class Segmented(QWidget):
     """A switch between a few exclusive choices, given as (key, text); arrows move between them.
 
@@ -216,7 +225,7 @@ class Segmented(QWidget):
         row.setSpacing(0)
         last = len(segments) - 1
         for place, (key, text) in enumerate(segments):
-            button = QToolButton()
+            button = _Segment(self)
             button.setCheckable(True)
             button.setFixedHeight(height)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -229,25 +238,24 @@ class Segmented(QWidget):
             else:
                 button.setText(text)
             button.setProperty("at", "only" if not last else {0: "first", last: "last"}.get(place, "middle"))
-            button.installEventFilter(self)
             self._group.addButton(button, place)
             row.addWidget(button)
         self._group.idClicked.connect(self.changed)
         if segments:
             self.set_current(0)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(event.key())  # type: ignore[call-overload]
-            if step is not None:
-                place = self._group.id(watched) + step  # type: ignore[arg-type]
-                while 0 <= place < len(self._keys) and not self._can(place):
-                    place += step
-                if 0 <= place < len(self._keys):
-                    self._group.button(place).setFocus(Qt.FocusReason.TabFocusReason)
-                    self._group.button(place).click()
-                return True
-        return super().eventFilter(watched, event)
+    def walk(self, segment: QAbstractButton, key: int) -> bool:
+        """Choose the next one that can be, to the left or right; whether the key was one for that."""
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(key)  # type: ignore[call-overload]
+        if step is None:
+            return False
+        place = self._group.id(segment) + step
+        while 0 <= place < len(self._keys) and not self._can(place):
+            place += step
+        if 0 <= place < len(self._keys):
+            self._group.button(place).setFocus(Qt.FocusReason.TabFocusReason)
+            self._group.button(place).click()
+        return True
 
     def _can(self, place: int) -> bool:
         return self._group.button(place).isEnabled() and not self._group.button(place).isHidden()
