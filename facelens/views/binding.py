@@ -92,5 +92,10 @@ def parts(layout: QLayout) -> list[QWidget | QLayout | None]:
 
 def kept_places() -> int:
     """How many places in layouts that Qt has made are known to Python; none should be for longer than a call."""
+    return len(kept())
+
+
+def kept() -> list[QWidgetItem | QSpacerItem]:
+    """Those places; one whose layout is gone may not be touched."""
     places = (one for one in Shiboken.getAllValidWrappers() if isinstance(one, (QWidgetItem, QSpacerItem)))
-    return sum(not Shiboken.createdByPython(one) for one in places)
+    return [one for one in places if not Shiboken.createdByPython(one)]

@@ -488,12 +488,20 @@ class Monkey:
         twice = collections.Counter(type(one).__name__ for one in alive if isinstance(one, Panel))
         beside = [name for name, n in twice.items() if n > 2]  # one in the stage, one beside it
         kept = collections.Counter(type(one).__name__ for one in alive if isinstance(one, QDialog))
-        places = [f"{binding.kept_places()} places"] if binding.kept_places() else []
+        places = [f"{type(one).__name__}, held by {holders(one)}" for one in binding.kept()]
         return [*loose, *beside, *(name for name, n in kept.items() if n > 1), *places]
 
     def crashes(self) -> list[str]:
         cards = [card for card in self.window.notices.cards if "inside FaceLens" in card.accessibleName()]
         return [card.details.toPlainText() for card in cards]
+
+
+def holders(place: object) -> list[str]:
+    """Who keeps a place of a layout; it is not touched itself, for it may be gone."""
+    from shiboken6 import Shiboken
+
+    found = [type(one).__name__ for one in gc.get_referrers(place)]
+    return [*found, Shiboken.dump(place)[:300]]
 
 
 def called(widget: QWidget) -> str:
