@@ -37,7 +37,17 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QCloseEvent, QContextMenuEvent, QDrag, QHelpEvent, QMouseEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMenu, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QLayout,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QPlainTextEdit,
+    QWidget,
+)
 from shiboken6 import isValid
 
 LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
@@ -500,7 +510,10 @@ def holders(place: object) -> list[str]:
     """Who keeps a place of a layout; it is not touched itself, for it may be gone."""
     from shiboken6 import Shiboken
 
-    found = [type(one).__name__ for one in gc.get_referrers(place)]
+    found = [
+        f"{type(one).__name__} of {called(one.parentWidget())}" if isinstance(one, QLayout) else type(one).__name__
+        for one in gc.get_referrers(place)
+    ]
     return [*found, Shiboken.dump(place)[:300]]
 
 
